@@ -5,6 +5,8 @@
 mod common;
 #[cfg(unix)]
 mod forks;
+#[cfg(target_os = "linux")]
+mod signals;
 
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -34,7 +36,8 @@ fn main() -> ExitCode {
             Ok(())
         })
     };
-    let tests = vec![
+    #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "more are for Linux"))]
+    let mut tests = vec![
         test("what_was_sent_before_main_returns_arrives_async", || all_arrive("async")),
         test("what_was_sent_before_main_returns_arrives_on_one_thread", || {
             all_arrive("one thread")
@@ -67,6 +70,26 @@ fn main() -> ExitCode {
             forks::are_safe("fork async");
         }),
     ];
+    #[cfg(target_os = "linux")]
+    for ccid in [2, 3, 4] {
+        let (talk, deaf) = (format!("talk {ccid}"), format!("deaf {ccid}"));
+        let add = |name: &str, run: fn(&str), case: String| {
+            Trial::test(format!("{name}_{ccid}"), move || {
+                run(&case);
+                Ok(())
+            })
+        };
+        tests.push(add(
+            "a_stopped_peer_goes_on_a_killed_one_ends",
+            signals::stopped_and_killed,
+            talk,
+        ));
+        tests.push(add(
+            "a_connection_that_nobody_reads_goes_on_and_ends",
+            signals::nobody_reads,
+            deaf,
+        ));
+    }
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
@@ -236,6 +259,10 @@ fn run_child(case: &str, peer: Address) -> ExitCode {
         "fork async" => {
             return forks::parent_and_child_async(&one_thread().expect("a runtime"), peer);
         }
+        #[cfg(target_os = "linux")]
+        talk if talk.starts_with("talk") => return signals::talk(talk, peer),
+        #[cfg(target_os = "linux")]
+        deaf if deaf.starts_with("deaf") => return signals::send_and_never_read(deaf, peer),
         other => panic!("no case {other}"),
     }
     ExitCode::SUCCESS
