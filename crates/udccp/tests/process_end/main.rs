@@ -236,23 +236,7 @@ fn run_child(case: &str, peer: Address) -> ExitCode {
             connection.send("hello").expect("room");
             std::process::exit(0);
         }
-        "cut off async" => {
-            let runtime = one_thread().expect("a runtime");
-            let connection = runtime.block_on(async {
-                let options = EndpointOptions::new().close_at_exit(false);
-                let endpoint = udccp::Endpoint::bind_with(localhost(false), &options);
-                let endpoint = endpoint.expect("an endpoint");
-                let connection = endpoint.connect(peer, SERVICE, &Options::default()).await;
-                let connection = connection.expect("a connection");
-                connection.send("hello").await.expect("room");
-                connection.flushed().await.expect("it has left");
-                connection
-            });
-            drop(runtime);
-            // If the end of the runtime closed connections, a thread would do so now.
-            std::thread::park_timeout(Duration::from_millis(200));
-            std::mem::forget(connection);
-        }
+        "cut off async" => cut_off_async(peer),
         #[cfg(unix)]
         "fork" => return forks::parent_and_child(peer),
         #[cfg(unix)]
@@ -266,6 +250,26 @@ fn run_child(case: &str, peer: Address) -> ExitCode {
         other => panic!("no case {other}"),
     }
     ExitCode::SUCCESS
+}
+
+/// Leaves a connection open behind the end of its runtime.
+fn cut_off_async(peer: Address) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let connection = runtime.block_on(async {
+        let options = EndpointOptions::new().close_at_exit(false);
+        let endpoint = udccp::Endpoint::bind_with(localhost(false), &options);
+        let endpoint = endpoint.expect("an endpoint");
+        let connection = endpoint.connect(peer, SERVICE, &Options::default()).await;
+        let connection = connection.expect("a connection");
+        connection.send("hello").await.expect("room");
+        connection.flushed().await.expect("it has left");
+        connection
+    });
+    drop(runtime);
+    // If the end of the runtime closed connections, a thread would do so now.
+    std::thread::park_timeout(Duration::from_millis(200));
+    std::mem::forget(connection);
 }
 
 /// Ends this process without exit handlers.

@@ -1,5 +1,7 @@
 //! Peers that a signal stops, continues or kills, and peers that do not read.
 
+#![expect(clippy::disallowed_methods, reason = "processes are stopped for a real time")]
+
 use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
