@@ -90,7 +90,10 @@ fn main() -> ExitCode {
             deaf,
         ));
     }
-    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+    let mut arguments = Arguments::from_args();
+    // Nearly all of the time is spent waiting.
+    arguments.test_threads.get_or_insert(8);
+    libtest_mimic::run(&arguments, tests).exit_code()
 }
 
 /// Settings for a busy machine, which may need more than the default of five seconds.

@@ -16,7 +16,7 @@ use crate::{PATIENCE, accept, assert_success, lingering, start};
 /// Between two messages of a process that talks.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long a process is stopped: longer than timers wait for acknowledgements.
-const STOPPED: Duration = Duration::from_secs(3);
+const STOPPED: Duration = Duration::from_millis(1500);
 
 fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id() as i32), signal).expect("it is there");
