@@ -27,7 +27,7 @@ use udccp_testkit::{CountingAllocator, randomised};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-const CASES: u64 = 12;
+const CASES: u64 = 8;
 /// Most memory of a story: both endpoints with full queues, and what is on the path.
 const MEMORY: usize = 8 << 20;
 /// The part of a new connection's rate that one with a past has to reach.
