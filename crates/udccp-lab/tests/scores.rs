@@ -73,8 +73,9 @@ fn a_share_that_still_changes_is_not_scored() {
     assert_eq!(score_of(|_| (82.0, 78.0), |_| 80.0), [Scored::Near; 4]);
 }
 
-/// Two flows of one protocol with published rates: 45 and 49 at 25 ms, 42 and 51 at 50 ms.
-fn rates(explanations: &str) -> Experiment {
+/// Two flows of one protocol with published rates: 45 and 49 at 25 ms, 42 and 51 at 50 ms. Both
+/// variants have these keys in addition.
+fn rates(keys: &str) -> Experiment {
     let (head, _) = common::SMALL.split_once("[[flow]]").expect("flows");
     common::read(&format!(
         r#"{head}[[flow]]
@@ -95,11 +96,13 @@ runs = 1
 [[variant]]
 id = "cuts"
 says = "one thing"
+{keys}
 set = {{ "topology.bottleneck.queue" = {{ kind = "codel", target = "5 ms" }} }}
 
 [[variant]]
 id = "grows"
 says = "another thing"
+{keys}
 set = {{ "topology.bottleneck.queue" = {{ kind = "codel", target = "9 ms" }} }}
 
 [[table]]
@@ -114,7 +117,7 @@ file = "reference/000_table2_self_throughput.csv"
 match = {{ protocol = "protocol", rtt = "rtt_ms" }}
 names = {{ "tcp/newreno" = "newreno" }}
 value = {{ first = "flow1_mbps", second = "flow2_mbps" }}
-{explanations}"#
+{BOTH}"#
     ))
 }
 
@@ -132,7 +135,15 @@ says = "It grows."
 
 /// The support of each cell's reasons, by variant; `plain` has the file's rates unchanged.
 fn support(of: impl Fn(Option<&str>, &str) -> [f64; 2]) -> Vec<Vec<Option<Support>>> {
-    let experiment = rates(BOTH);
+    support_with("", of)
+}
+
+/// The same if both variants have these keys.
+fn support_with(
+    keys: &str,
+    of: impl Fn(Option<&str>, &str) -> [f64; 2],
+) -> Vec<Vec<Option<Support>>> {
+    let experiment = rates(keys);
     let all = results(&experiment, "", |task| {
         let [first, second] = of(task.variant.as_deref(), label(task, "rtt"));
         record(vec![flow("first", first, first), flow("second", second, second)])
@@ -168,6 +179,28 @@ fn one_set_up_is_credited_for_a_table() {
     let [full, here, no] = [Support::Full, Support::Here, Support::No].map(Some);
     let (at_25, at_50) = (vec![full, no], vec![no, here]);
     assert_eq!(found, [at_25.clone(), at_50.clone(), at_25, at_50]);
+}
+
+/// The same variants as parts of one set-up are credited together, unless one of them breaks a
+/// point.
+#[test]
+fn parts_of_a_set_up_are_credited_together() {
+    let keys = "set_up = \"testbed\"";
+    let found = support_with(keys, |variant, rtt| match (variant, rtt) {
+        (Some("cuts"), "25 ms") => [45.0, 49.0],
+        (Some("grows"), "50 ms") => [42.0, 51.0],
+        _ => [60.0, 30.0],
+    });
+    let [full, here, no] = [Support::Full, Support::Here, Support::No].map(Some);
+    let (at_25, at_50) = (vec![full, no], vec![no, full]);
+    assert_eq!(found, [at_25.clone(), at_50.clone(), at_25, at_50]);
+
+    let found = support_with(keys, |variant, rtt| match (variant, rtt) {
+        (Some("cuts"), "25 ms") => [45.0, 49.0],
+        (None | Some("cuts"), "50 ms") => [42.0, 51.0],
+        _ => [60.0, 30.0],
+    });
+    assert_eq!(found, [vec![here, no], vec![], vec![here, no], vec![]]);
 }
 
 /// The variant fixes 25 ms and breaks 50 ms.

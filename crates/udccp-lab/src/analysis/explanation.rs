@@ -22,7 +22,7 @@ struct VariantCell {
 /// One explanation, with the results of its variant's runs in the order of the table's cells.
 struct Trial<'e> {
     given: &'e Explanation,
-    /// What the variant changes. Explanations with the same changes belong to one set-up.
+    /// The set-up that the variant names, or what it changes: it may have several explanations.
     set_up: String,
     found: Vec<Option<VariantCell>>,
     /// Points of which every value is near with the variant, and at least one is off without it.
@@ -116,12 +116,15 @@ fn trial<'e>(
             _ => {}
         }
     }
-    let set_up = experiment.variants.iter().find(|v| v.id == given.variant).map(changes);
+    let set_up = experiment.variants.iter().find(|v| v.id == given.variant).map(set_up);
     Trial { given, set_up: set_up.unwrap_or_default(), found, mended, broken }
 }
 
-/// What a variant changes, as one text.
-fn changes(variant: &Variant) -> String {
+/// The set-up of a variant: its name, or all changes as one text.
+fn set_up(variant: &Variant) -> String {
+    if let Some(name) = &variant.set_up {
+        return name.clone();
+    }
     let lines = variant.changes.iter().map(|c| format!("{}={}", c.path, c.node.label()));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -59,6 +59,7 @@ impl Trial {
                     case: part.id.clone(),
                     says: String::new(),
                     filter: Filter::default(),
+                    set_up: None,
                     runs: None,
                     quick_runs: None,
                     changes: changes.clone(),

@@ -109,6 +109,9 @@ pub struct Variant {
     pub says: String,
     /// At which points.
     pub filter: Filter,
+    /// The set-up of which it is a part, for variants that are one set-up but change different
+    /// flows; otherwise what it changes is its set-up.
+    pub set_up: Option<String>,
     /// Runs of each point, if different from the experiment's.
     pub runs: Option<u64>,
     /// The same with `--quick`; 0: no runs.
@@ -501,6 +504,7 @@ impl Variant {
         let view = context.view(&mut reader, false);
         reader.raw("where");
         let filter = view.as_ref().map(|v| context.filter(&mut reader, v, "where"));
+        let set_up = reader.want("set_up");
         let runs = read_runs(&mut reader, node);
         let quick_runs = reader.want("quick_runs");
         if node.get("set").is_none() {
@@ -511,6 +515,6 @@ impl Variant {
         reader.finish();
         let case = view?.cases.into_iter().next().flatten();
         let (id, says, filter) = (id?, says?, filter?);
-        Some(Self { id, case, says, filter, runs, quick_runs, changes, quick })
+        Some(Self { id, case, says, filter, set_up, runs, quick_runs, changes, quick })
     }
 }
