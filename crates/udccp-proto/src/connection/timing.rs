@@ -9,12 +9,20 @@ pub(crate) const DEFAULT_RTT: Duration = Duration::from_millis(200);
 const UNIT_NANOS: u64 = 10_000;
 
 /// Clock readings of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
+    /// When the connection began, which is zero in the Timestamps that we send.
+    epoch: Instant,
     /// When a valid packet last arrived.
     pub(crate) last_valid: Instant,
-    /// Present in the handshake, and once the peer has sent a Timestamp after it.
-    stamps: Option<Box<Stamps>>,
+    /// The last Timestamp that we sent, until one is echoed.
+    sent: Option<u32>,
+    /// The peer's Timestamp that we have to echo.
+    owed_echo: u32,
+    /// When that Timestamp arrived.
+    owed_since: MaybeInstant,
+    /// When the last Request or Response was sent, until the peer acknowledges one.
+    greeting: MaybeInstant,
     /// Round-trip time of the handshake, according to the peer's Timestamp Echo.
     pub(crate) handshake_rtt: MaybeDuration,
     /// The same, measured with our clock alone from the last Request or Response to the first
@@ -34,46 +42,16 @@ pub(crate) struct Timing {
     last_data: Seqno,
 }
 
-/// What is measured in the handshake, and for the peer.
-#[derive(Clone, Debug)]
-struct Stamps {
-    /// When the connection began, which is zero in the Timestamps that we send. They are sent in
-    /// the handshake only.
-    epoch: Instant,
-    /// The last Timestamp that we sent, until one is echoed.
-    sent: Option<u32>,
-    /// The peer's Timestamp that we have to echo.
-    owed_echo: u32,
-    /// When that Timestamp arrived.
-    owed_since: MaybeInstant,
-    /// When the last Request or Response was sent, until the peer acknowledges one.
-    greeting: MaybeInstant,
-    /// A peer may send Timestamps on every packet, and no packet should take an allocation.
-    is_lasting: bool,
-}
-
-impl Stamps {
-    const fn new(epoch: Instant, is_lasting: bool) -> Self {
-        let (owed_since, greeting) = (MaybeInstant::NONE, MaybeInstant::NONE);
-        Self { epoch, sent: None, owed_echo: 0, owed_since, greeting, is_lasting }
-    }
-
-    fn timestamp(&self, now: Instant) -> u32 {
-        (now.saturating_since(self.epoch).as_nanos() / UNIT_NANOS) as u32
-    }
-
-    fn are_needed(&self) -> bool {
-        let waits = [self.owed_since, self.greeting].iter().any(|at| *at != MaybeInstant::NONE);
-        waits || self.sent.is_some() || self.is_lasting
-    }
-}
-
 impl Timing {
     /// The state of a connection that begins at `now`.
-    pub(crate) fn new(now: Instant) -> Self {
+    pub(crate) const fn new(now: Instant) -> Self {
         Self {
+            epoch: now,
             last_valid: now,
-            stamps: Some(Box::new(Stamps::new(now, false))),
+            sent: None,
+            owed_echo: 0,
+            owed_since: MaybeInstant::NONE,
+            greeting: MaybeInstant::NONE,
             handshake_rtt: MaybeDuration::NONE,
             handshake_measured: MaybeDuration::NONE,
             excused_until: now,
@@ -113,14 +91,12 @@ impl Timing {
 
     /// A Request or Response was sent.
     pub(crate) fn on_greeting(&mut self, now: Instant) {
-        self.stamps(now).greeting = MaybeInstant::some(now);
+        self.greeting = MaybeInstant::some(now);
     }
 
     /// A Request or Response was acknowledged. Returns whether that is the first time.
     pub(crate) fn on_greeting_known(&mut self, now: Instant) -> bool {
-        let greeting = self.stamps.as_mut().and_then(|stamps| stamps.greeting.take());
-        let Some(left) = greeting else { return false };
-        self.free_stamps();
+        let Some(left) = self.greeting.take() else { return false };
         let is_first = self.handshake_measured == MaybeDuration::NONE;
         if is_first {
             self.handshake_measured = MaybeDuration::some(now - left);
@@ -130,34 +106,28 @@ impl Timing {
 
     /// Whether no Request or Response waits to be acknowledged.
     pub(crate) fn is_greeting_known(&self) -> bool {
-        self.stamps.as_ref().is_none_or(|stamps| stamps.greeting == MaybeInstant::NONE)
+        self.greeting == MaybeInstant::NONE
     }
 
     /// Value of a Timestamp option that is sent now.
     pub(crate) fn send_timestamp(&mut self, now: Instant) -> u32 {
-        let stamps = self.stamps(now);
-        let timestamp = stamps.timestamp(now);
-        stamps.sent = Some(timestamp);
+        let timestamp = self.timestamp(now);
+        self.sent = Some(timestamp);
         timestamp
     }
 
-    fn stamps(&mut self, now: Instant) -> &mut Stamps {
-        self.stamps.get_or_insert_with(|| Box::new(Stamps::new(now, true)))
-    }
-
-    fn free_stamps(&mut self) {
-        self.stamps.take_if(|stamps| !stamps.are_needed());
+    fn timestamp(&self, now: Instant) -> u32 {
+        (now.saturating_since(self.epoch).as_nanos() / UNIT_NANOS) as u32
     }
 
     /// A Timestamp option arrived.
     pub(crate) fn owe_echo(&mut self, now: Instant, timestamp: u32) {
-        let stamps = self.stamps(now);
-        (stamps.owed_echo, stamps.owed_since) = (timestamp, MaybeInstant::some(now));
+        (self.owed_echo, self.owed_since) = (timestamp, MaybeInstant::some(now));
     }
 
     /// Whether we owe an echo.
     pub(crate) fn owes_echo(&self) -> bool {
-        self.stamps.as_ref().is_some_and(|stamps| stamps.owed_since != MaybeInstant::NONE)
+        self.owed_since != MaybeInstant::NONE
     }
 
     /// Takes the echo that we owe: the timestamp, and its elapsed time in units of 10 microseconds.
@@ -166,10 +136,8 @@ impl Timing {
         //= 4340-13.2-4
         //= 4340-13.3-1
         //= 4340-13.3-3
-        let stamps = self.stamps.as_mut()?;
-        let (at, timestamp) = (stamps.owed_since.take()?, stamps.owed_echo);
-        self.free_stamps();
-        Some((timestamp, units(now.saturating_since(at))))
+        let at = self.owed_since.take()?;
+        Some((self.owed_echo, units(now.saturating_since(at))))
     }
 
     /// Round-trip time measured by a Timestamp Echo, or `None` if it cannot be an echo of ours. We
@@ -181,13 +149,11 @@ impl Timing {
         timestamp: u32,
         elapsed_units: u32,
     ) -> Option<Duration> {
-        let stamps = self.stamps.as_mut()?;
-        let round = stamps.timestamp(now).wrapping_sub(timestamp);
-        stamps.sent.filter(|&last| timestamp <= last)?;
+        let round = self.timestamp(now).wrapping_sub(timestamp);
+        self.sent.filter(|&last| timestamp <= last)?;
         // The elapsed time cannot exceed the whole time.
         let rtt = round.checked_sub(elapsed_units)?;
-        stamps.sent = None;
-        self.free_stamps();
+        self.sent = None;
         Some(Duration::from_nanos(u64::from(rtt) * UNIT_NANOS))
     }
 }
@@ -221,24 +187,6 @@ mod tests {
         t.owe_echo(start, 77);
         assert_eq!(t.take_echo(start + Duration::from_micros(25)), Some((77, 2)));
         assert_eq!(t.take_echo(start), None);
-    }
-
-    #[test]
-    fn memory_of_the_handshake_is_freed_unless_the_peer_goes_on_sending_timestamps() {
-        let start = Instant::from_nanos(7_000_000_000);
-        let mut t = Timing::new(start);
-        let sent = t.send_timestamp(start);
-        t.on_greeting(start);
-        t.owe_echo(start, 77);
-        assert!(t.rtt_of_echo(start, sent, 0).is_some() && t.on_greeting_known(start));
-        assert!(t.stamps.is_some(), "an echo is owed");
-        assert!(t.take_echo(start).is_some() && t.stamps.is_none());
-        assert!(t.is_greeting_known() && !t.owes_echo() && !t.on_greeting_known(start));
-        for timestamp in [78, 79] {
-            t.owe_echo(start, timestamp);
-            assert_eq!(t.take_echo(start), Some((timestamp, 0)));
-            assert!(t.stamps.is_some(), "the next one takes no allocation");
-        }
     }
 
     #[test]
