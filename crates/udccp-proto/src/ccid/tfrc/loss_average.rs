@@ -56,7 +56,7 @@ impl LossAverage {
     }
 
     /// Forgets all loss events.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         (self.past, self.is_short) = (None, false);
     }
 
