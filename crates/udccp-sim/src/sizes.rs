@@ -1,7 +1,5 @@
 //! Sizes of what a simulation has of each host, link and flow, compared with the committed table.
 
-use core::fmt::Write as _;
-
 use crate::application::Application;
 use crate::config::PairConfig;
 use crate::events::Event;
@@ -18,13 +16,7 @@ use crate::source::Bulk;
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn the_table_of_sizes_is_the_committed_one() {
-    let mut table = String::new();
-    macro_rules! row {
-        ($($name:ty),* $(,)?) => {
-            $(writeln!(table, "{:>5} {}", size_of::<$name>(), stringify!($name)).unwrap();)*
-        };
-    }
-    row!(
+    let table = udccp_testkit::table_of_sizes!(
         Host,
         Application,
         Bulk,

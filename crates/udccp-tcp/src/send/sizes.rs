@@ -1,7 +1,5 @@
 //! Sizes of both ends and of their parts, compared with the committed table.
 
-use core::fmt::Write as _;
-
 use super::lazy::Later;
 use super::*;
 use crate::ends::{TcpReceiver, TcpSender};
@@ -11,13 +9,7 @@ use crate::recv::{Gaps, ReceiveSide};
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn the_table_of_sizes_is_the_committed_one() {
-    let mut table = String::new();
-    macro_rules! row {
-        ($($name:ty),* $(,)?) => {
-            $(writeln!(table, "{:>5} {}", size_of::<$name>(), stringify!($name)).unwrap();)*
-        };
-    }
-    row!(
+    let table = udccp_testkit::table_of_sizes!(
         TcpSender,
         TcpReceiver,
         ReceiveSide,
