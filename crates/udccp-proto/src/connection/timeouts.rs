@@ -241,10 +241,8 @@ impl Connection {
             return;
         }
         let probes = u32::from(self.timing.keep_alive_probes);
-        let is_gone = limit
-            .map_or(probes >= self.config.keep_alive_probes.min(u16::MAX.into()), |limit| {
-                silent_for >= limit
-            });
+        let most = self.config.keep_alive_probes.min(u16::MAX.into());
+        let is_gone = limit.map_or(probes >= most, |limit| silent_for >= limit);
         if is_gone && !is_late {
             self.give_up(ctx, CloseReason::PeerSilent);
             return;

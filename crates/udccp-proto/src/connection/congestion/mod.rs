@@ -2,6 +2,7 @@
 
 mod mark_probe;
 mod plain;
+mod receiving;
 
 use core::num::NonZeroU32;
 
@@ -13,9 +14,8 @@ use crate::ccid::ccid2::{self, PlainRun};
 use crate::ccid::ccid3::{self, UnusedCcid3};
 use crate::ccid::{
     AckInfo, AckOutcome, CcidFactory, CcidMetrics, CcidReceiver as _, CcidSender as _, CcidSetup,
-    FeatureNeed, Feedback, OptionSink, PacketReport, QuickStartStep, ReceivedInfo, ReceivedRun,
-    ReceiverHalf, ReceiverMetrics, SendVerdict, SenderHalf, SentInfo, TimeoutOutcome, of_receiver,
-    of_sender,
+    FeatureNeed, PacketReport, QuickStartStep, ReceivedInfo, ReceivedRun, ReceiverHalf,
+    SendVerdict, SenderHalf, SentInfo, TimeoutOutcome, of_receiver, of_sender,
 };
 use crate::config::ConnectionConfig;
 use mark_probe::MarkProbe;
@@ -73,11 +73,6 @@ impl CongestionControl {
         self.set_ack_ratio(ack_ratio);
     }
 
-    /// The newest packet that the receiver half knows, and when it arrived.
-    pub(super) fn newest(&self) -> Option<(Seqno, Instant)> {
-        self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.newest()))
-    }
-
     /// Replaces a sender half that stands in for the whole one by that. The settings are those of
     /// `install_sender`.
     fn use_whole_sender(&mut self, config: &ConnectionConfig) {
@@ -106,11 +101,6 @@ impl CongestionControl {
     /// CCID of the sender half.
     pub(super) fn sender_ccid(&self) -> Option<u8> {
         self.tx.as_ref().map(|tx| of_sender!(tx, tx => tx.ccid()))
-    }
-
-    /// CCID of the receiver half.
-    pub(super) fn receiver_ccid(&self) -> Option<u8> {
-        self.rx.as_ref().map(|rx| of_receiver!(rx, rx => rx.ccid()))
     }
 
     /// Whether the sender half understands this option of the peer's receiver half.
@@ -145,13 +135,9 @@ impl CongestionControl {
     /// State of the sender half.
     pub(super) fn sender_metrics(&self, config: &ConnectionConfig) -> Option<CcidMetrics> {
         let tx = self.tx.as_ref()?;
+        // What stands in for a sender half has no settings to report.
         let whole = tx.whole(config);
         Some(of_sender!(whole.as_ref().unwrap_or(tx), tx => tx.metrics()))
-    }
-
-    /// State of the receiver half.
-    pub(super) fn receiver_metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
-        self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.metrics(now)))
     }
 
     /// Smoothed round-trip time, once the sender half has a sample.
@@ -320,13 +306,6 @@ impl CongestionControl {
         }
     }
 
-    #[inline(never)]
-    fn note_other_feedback(&mut self, now: Instant, seq: Seqno) {
-        if let Some(rx) = &mut self.rx {
-            of_receiver!(rx, rx => rx.on_feedback_sent(now, seq));
-        }
-    }
-
     /// A valid packet arrived for the first time.
     #[inline(always)]
     pub(super) fn on_packet(&mut self, now: Instant, packet: ReceivedInfo) {
@@ -352,16 +331,6 @@ impl CongestionControl {
         }
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_peer_run(now, run));
-        }
-    }
-
-    /// The peer acknowledged our packet `ackno`, and so received what that packet acknowledged.
-    #[inline(always)]
-    pub(super) fn on_ack_of_ack(&mut self, ackno: Seqno) {
-        if let Some(ReceiverHalf::Ccid2(rx)) = &mut self.rx {
-            rx.on_ack_of_ack(ackno);
-        } else if let Some(rx) = &mut self.rx {
-            of_receiver!(rx, rx => rx.on_ack_of_ack(ackno));
         }
     }
 
@@ -488,13 +457,6 @@ impl CongestionControl {
         }
     }
 
-    /// The peer requests this Ack Ratio.
-    pub(super) fn set_ack_ratio(&mut self, ack_ratio: u16) {
-        if let Some(rx) = &mut self.rx {
-            of_receiver!(rx, rx => rx.set_ack_ratio(ack_ratio));
-        }
-    }
-
     /// Whether the next data packet should acknowledge the peer's acknowledgements.
     #[inline]
     pub(super) fn wants_ack_of_ack(&self) -> bool {
@@ -505,79 +467,6 @@ impl CongestionControl {
     #[inline(always)]
     pub(super) fn wants_ack_after_data(&self) -> bool {
         matches!(&self.tx, Some(SenderHalf::Ccid2(tx)) if tx.wants_ack_after_data())
-    }
-
-    /// Whether an acknowledgement is owed.
-    #[inline]
-    pub(super) fn feedback(&self, now: Instant) -> Feedback {
-        self.rx.as_ref().map_or(Feedback::None, |rx| of_receiver!(rx, rx => rx.feedback(now)))
-    }
-
-    /// Whether the receiver half reports about once per round-trip time.
-    #[inline(always)]
-    pub(super) fn reports_rarely(&self) -> bool {
-        matches!(self.rx, Some(ReceiverHalf::Tfrc(_)))
-    }
-
-    /// Whether certainly no acknowledgement is owed, not even a delayed one.
-    #[inline(always)]
-    pub(super) fn owes_nothing(&self) -> bool {
-        // One comparison finds out that it is CCID 2, as long as the rest is not inlined.
-        if let Some(ReceiverHalf::Ccid2(rx)) = &self.rx {
-            return rx.owes_nothing();
-        }
-        if let Some(ReceiverHalf::Tfrc(rx)) = &self.rx {
-            return rx.owes_nothing();
-        }
-        self.has_no_receiver()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn has_no_receiver(&self) -> bool {
-        self.rx.is_none()
-    }
-
-    /// Whether an acknowledgement is due.
-    #[inline(always)]
-    pub(super) fn is_feedback_due(&self, now: Instant) -> bool {
-        if let Some(ReceiverHalf::Ccid2(rx)) = &self.rx {
-            return rx.feedback(now) == Feedback::Due;
-        }
-        if let Some(ReceiverHalf::Tfrc(rx)) = &self.rx {
-            return rx.is_due(now);
-        }
-        self.is_other_feedback_due(now)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn is_other_feedback_due(&self, now: Instant) -> bool {
-        self.feedback(now) == Feedback::Due
-    }
-
-    /// Bytes of options that an acknowledgement needs for the receiver half.
-    #[inline]
-    pub(super) fn feedback_len_bytes(&self) -> usize {
-        self.rx.as_ref().map_or(0, |rx| of_receiver!(rx, rx => rx.feedback_len_bytes()))
-    }
-
-    /// Writes the receiver half's own options of an acknowledgement.
-    #[inline]
-    pub(super) fn write_options(&mut self, now: Instant, sink: &mut dyn OptionSink) {
-        if let Some(rx) = &mut self.rx {
-            of_receiver!(rx, rx => rx.write_options(now, sink));
-        }
-    }
-
-    /// The Elapsed Time that the receiver half would write in an acknowledgement, if any; `None` if
-    /// it does or may write another option.
-    #[inline]
-    pub(super) fn usual_feedback(&self, now: Instant) -> Option<Option<u32>> {
-        match self.rx.as_ref()? {
-            ReceiverHalf::Ccid2(rx) => Some(rx.elapsed_units(now)),
-            ReceiverHalf::Tfrc(_) | ReceiverHalf::Other(_) => None,
-        }
     }
 
     /// The earliest timer of both halves, if they are those of CCID 2.
@@ -602,28 +491,10 @@ impl CongestionControl {
         }
     }
 
-    /// When to call `handle_receiver_timeout`.
-    #[inline]
-    pub(super) fn receiver_timer(&self) -> MaybeInstant {
-        match &self.rx {
-            Some(ReceiverHalf::Ccid2(rx)) => rx.next_wake(),
-            Some(ReceiverHalf::Tfrc(rx)) => rx.next_wake(),
-            Some(other) => of_receiver!(other, rx => rx.poll_timeout()).into(),
-            None => MaybeInstant::NONE,
-        }
-    }
-
     /// Runs the timer of the sender half, if it is due.
     pub(super) fn handle_sender_timeout(&mut self, now: Instant) -> TimeoutOutcome {
         self.tx
             .as_mut()
             .map_or_else(TimeoutOutcome::default, |tx| of_sender!(tx, tx => tx.handle_timeout(now)))
-    }
-
-    /// Runs the timer of the receiver half, if it is due.
-    pub(super) fn handle_receiver_timeout(&mut self, now: Instant) {
-        if let Some(rx) = &mut self.rx {
-            of_receiver!(rx, rx => rx.handle_timeout(now));
-        }
     }
 }
