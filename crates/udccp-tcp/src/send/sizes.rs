@@ -1,6 +1,7 @@
 //! Sizes of both ends and of their parts, compared with the committed table.
 
 use super::lazy::Later;
+use super::scoreboard::losses::Losses;
 use super::*;
 use crate::ends::{TcpReceiver, TcpSender};
 use crate::recv::{Gaps, ReceiveSide};
@@ -18,6 +19,7 @@ fn the_table_of_sizes_is_the_committed_one() {
         LazySide,
         Later,
         Scoreboard,
+        Losses,
         SendTimes,
         RttEstimator,
         Detection,

@@ -94,6 +94,7 @@ fn the_counters_agree_with_the_definitions() {
                 1 if model.nxt > model.una => {
                     let start = model.una + rng.below(model.nxt - model.una);
                     let end = (start + 1 + rng.below(250)).min(model.nxt);
+                    b.begin_ack();
                     let newly = b.on_sack(&[Range::new(start, end)]);
                     assert_eq!(newly, model.sack(start, end));
                     model.raise_lost_edge();
@@ -101,6 +102,7 @@ fn the_counters_agree_with_the_definitions() {
                 2 if rng.chance(0.3) => {
                     let ack = model.una + rng.below(model.nxt - model.una + 1);
                     let ack = model.first_unsacked(ack);
+                    b.begin_ack();
                     b.on_cumulative_ack(ack);
                     model.una = ack;
                     model.high_rxt = model.high_rxt.max(ack);
@@ -115,6 +117,7 @@ fn the_counters_agree_with_the_definitions() {
                 }
             }
             assert_eq!(b.pipe(), model.pipe());
+            assert_eq!(b.high_rxt(), model.high_rxt);
         }
     }
 }
