@@ -9,7 +9,6 @@ mod state;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 
-use bytes::BytesMut;
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload, Seed};
 use udccp_packet::PseudoHeader;
 use udccp_packet::checksum::Sum;
@@ -142,11 +141,10 @@ pub(crate) struct Connection<S> {
     state_deadline: Instant,
     /// Close as soon as the peer does.
     close_with_peer: bool,
-    arena: BytesMut,
     hosts: Hosts,
     /// The sum of the pseudo-header, as a number.
     pseudo_number: u16,
-    bad_segments: u64,
+    bad_segments: u32,
 }
 
 impl<S: Side> Connection<S> {
@@ -179,7 +177,6 @@ impl<S: Side> Connection<S> {
             syn_sent_at: Instant::ZERO,
             state_deadline: Instant::MAX,
             close_with_peer: state == State::Listen,
-            arena: BytesMut::new(),
             pseudo_number: hosts.pseudo().number(),
             hosts,
             bad_segments: 0,
@@ -202,7 +199,7 @@ impl<S: Side> Connection<S> {
         TcpStats {
             send: self.send.stats(),
             recv: self.recv.stats(),
-            bad_segments: self.bad_segments,
+            bad_segments: self.bad_segments.into(),
         }
     }
 

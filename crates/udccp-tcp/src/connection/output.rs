@@ -1,21 +1,11 @@
 //! Writes segments: header bytes, options, acknowledgements.
 
-use bytes::BytesMut;
 use udccp_base::{Datagram, Ecn, HeaderBytes, Instant, Payload, Sent};
 
 use super::{Connection, Control, Event};
 use crate::send::{Segment, SendSide, Side};
 use crate::seq;
-use crate::wire::{FIXED_HEADER, Flags, MAX_OPTIONS, SackBuffer, TcpHeader, TcpOptions};
-
-/// Long headers are cut from blocks of this many bytes: one allocation per about 4 segments with
-/// SACK blocks. A flow holds its current block until it ends.
-const ARENA_BYTES: usize = 256;
-/// Size of its first block: some flows need no second.
-const FIRST_ARENA_BYTES: usize = 128;
-/// Size of the blocks for the handshake: a SYN is a long header, and most flows have no other. No
-/// flow holds them.
-const HANDSHAKE_BYTES: usize = FIXED_HEADER + MAX_OPTIONS;
+use crate::wire::{Flags, SackBuffer, TcpHeader, TcpOptions};
 
 impl<S: Side> Connection<S> {
     /// The next segment, if one may leave.
@@ -218,21 +208,9 @@ impl<S: Side> Connection<S> {
 
     /// Writes a datagram with any header.
     #[inline(never)]
-    fn emit(&mut self, header: &TcpHeader<'_>, data: u32, ecn: Ecn, out: &mut Option<Datagram>) {
-        let is_open = self.state.is_synchronized();
-        if self.arena.capacity() < FIXED_HEADER + MAX_OPTIONS {
-            let is_first = self.arena.capacity() == 0;
-            self.arena.reserve(match (is_open, is_first) {
-                (false, _) => HANDSHAKE_BYTES,
-                (true, true) => FIRST_ARENA_BYTES,
-                (true, false) => ARENA_BYTES,
-            });
-        }
-        header.emit(&mut self.arena, self.hosts.pseudo(), data as usize);
-        let header = HeaderBytes::take_from(&mut self.arena);
-        if !is_open {
-            self.arena = BytesMut::new();
-        }
+    fn emit(&self, header: &TcpHeader<'_>, data: u32, ecn: Ecn, out: &mut Option<Datagram>) {
+        let pseudo = self.hosts.pseudo();
+        let header = self.config.header(|block| header.emit(block, pseudo, data as usize));
         self.put(header, data, ecn, out);
     }
 }

@@ -3,9 +3,9 @@
 use udccp_base::{Duration, Instant};
 
 /// Acknowledgements per hole that are sent at once (`TCP_FASTRETRANS_THRESH`).
-const AT_ONCE: u32 = 3;
+const AT_ONCE: u8 = 3;
 /// Largest number of segments covered by one delayed acknowledgement (`tcp_comp_sack_nr`).
-const MOST: u32 = 44;
+const MOST: u8 = 44;
 /// Ranges that fit in every acknowledgement (`TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
 /// Longest delay: this (`tcp_comp_sack_delay_ns`), or a twentieth of the round-trip time if that is
@@ -22,9 +22,9 @@ pub(super) struct Compression {
     is_on: bool,
     /// The hole (the next offset expected), and the number of its acknowledgements sent at once.
     hole: u64,
-    sent: u32,
+    sent: u8,
     /// Segments whose acknowledgement is delayed.
-    waiting: u32,
+    waiting: u8,
     deadline: Instant,
 }
 

@@ -5,22 +5,17 @@ use udccp_base::{Duration, Instant};
 use super::compression::Compression;
 use crate::ranges::{Range, RangeSet};
 
-/// Data out of order and duplicates. Few ends ever have any, so they have none of this before the
-/// first.
+/// Data out of order and duplicates. An end has this only while it has some to report.
 #[derive(Debug)]
 pub(crate) struct Gaps {
     /// Ranges beyond the next offset expected that have arrived.
     beyond: RangeSet,
     /// The ranges to report, most recent first (RFC 2018 section 4).
     report: [Range; 4],
-    report_len: usize,
+    report_len: u8,
     /// A duplicate to report once (RFC 2883).
     duplicate: Option<Range>,
     compression: Compression,
-    /// Segments that arrived after one with a higher sequence number, and those without any new
-    /// byte.
-    pub(super) out_of_order: u64,
-    pub(super) duplicates: u64,
 }
 
 impl Gaps {
@@ -31,8 +26,6 @@ impl Gaps {
             report_len: 0,
             duplicate: None,
             compression: Compression::new(compresses),
-            out_of_order: 0,
-            duplicates: 0,
         }
     }
 
@@ -41,18 +34,19 @@ impl Gaps {
         self.beyond.is_empty() && !self.has_blocks()
     }
 
+    /// The ranges to report, most recent first.
+    fn reported(&self) -> &[Range] {
+        &self.report[..usize::from(self.report_len)]
+    }
+
     /// Adds a segment, of which `taken` is kept. Returns the index of its range among those
-    /// reported before.
-    pub(super) fn keep(&mut self, range: Range, taken: Range) -> usize {
+    /// reported before, and whether it has any new byte.
+    pub(super) fn keep(&mut self, taken: Range) -> (usize, bool) {
         let mut fresh = 0;
         let merged = self.beyond.insert(taken, |part| fresh += part.len());
-        self.out_of_order += 1;
-        if fresh == 0 {
-            self.note_duplicate(range);
-        }
-        let known = &self.report[..self.report_len];
+        let known = self.reported();
         let touches = |old: &Range| old.end >= merged.start && merged.end >= old.start;
-        let place = known.iter().position(touches).unwrap_or(self.report_len);
+        let place = known.iter().position(touches).unwrap_or(known.len());
         // The range with this segment comes first; ranges merged into it are removed.
         let mut report = [merged; 4];
         let mut len = 1;
@@ -63,14 +57,13 @@ impl Gaps {
                 len += 1;
             }
         }
-        (self.report, self.report_len) = (report, len);
-        place
+        (self.report, self.report_len) = (report, len as u8);
+        (place, fresh > 0)
     }
 
     /// The next acknowledgement reports that this arrived before.
     pub(super) fn note_duplicate(&mut self, range: Range) {
         self.duplicate = Some(range);
-        self.duplicates += 1;
     }
 
     /// Whether an out-of-order segment, which belongs to the range at `place` among those reported,
@@ -99,13 +92,13 @@ impl Gaps {
 
     fn forget_reports_below(&mut self, edge: u64) {
         let mut len = 0;
-        for i in 0..self.report_len {
+        for i in 0..usize::from(self.report_len) {
             if self.report[i].end > edge {
                 self.report[len] = self.report[i];
                 len += 1;
             }
         }
-        self.report_len = len;
+        self.report_len = len as u8;
     }
 
     /// When an acknowledgement that waits for more segments must be sent.
@@ -128,6 +121,6 @@ impl Gaps {
         if let Some(duplicate) = self.duplicate {
             block(duplicate);
         }
-        self.report[..self.report_len].iter().copied().for_each(&mut block);
+        self.reported().iter().copied().for_each(&mut block);
     }
 }

@@ -13,7 +13,7 @@ use crate::shared::Shared;
 pub(crate) use gaps::Gaps;
 
 /// The first window, in bytes, of a receiver that opens it.
-const FIRST_WINDOW: u64 = 65_535;
+const FIRST_WINDOW: u32 = 65_535;
 /// Segments shorter than this do not open the window, in bytes.
 const LEAST_TO_OPEN: u64 = 128;
 
@@ -37,16 +37,14 @@ pub struct RecvStats {
 pub(crate) struct ReceiveSide {
     /// Next offset expected.
     nxt: u64,
-    /// Only if anything arrived out of order or twice.
+    /// From data that arrived out of order or twice, until there is no more to report.
     gaps: Option<Box<Gaps>>,
-    /// Whether there is something in `gaps`.
-    has_gaps: bool,
     /// Bytes in order that the application has not read.
-    readable: u64,
+    readable: u32,
     /// Offset of the peer's FIN; [`u64::MAX`] if it has not arrived.
     fin_at: u64,
     /// Limit of the advertised window that does not depend on free space.
-    opened: u64,
+    opened: u32,
     /// The window shift that we announced.
     shift: u8,
     scaled: bool,
@@ -64,6 +62,10 @@ pub(crate) struct ReceiveSide {
     /// Segments with data that arrived, and acknowledgements sent that carried no data.
     segments: u64,
     pub(crate) pure_acks: u64,
+    /// Segments that arrived after one with a higher sequence number, and those without any new
+    /// byte.
+    out_of_order: u32,
+    duplicates: u32,
     shared: Arc<Shared>,
 }
 
@@ -73,10 +75,9 @@ impl ReceiveSide {
         Self {
             nxt: FIRST_DATA,
             gaps: None,
-            has_gaps: false,
             readable: 0,
             fin_at: u64::MAX,
-            opened: if shared.opens_window { FIRST_WINDOW } else { u64::MAX },
+            opened: if shared.opens_window { FIRST_WINDOW } else { u32::MAX },
             shift: 0,
             scaled: false,
             window_end: FIRST_DATA,
@@ -89,26 +90,22 @@ impl ReceiveSide {
             quick_left: shared.delayed_ack.quick,
             segments: 0,
             pure_acks: 0,
+            out_of_order: 0,
+            duplicates: 0,
             shared: Arc::clone(shared),
         }
     }
 
     /// Counters so far.
     pub(crate) fn stats(&self) -> RecvStats {
-        let gaps = self.gaps.as_deref();
         let in_order = self.nxt - FIRST_DATA - u64::from(self.is_finished());
         RecvStats {
             segments: self.segments,
-            out_of_order: gaps.map_or(0, |gaps| gaps.out_of_order),
-            duplicates: gaps.map_or(0, |gaps| gaps.duplicates),
-            delivered_bytes: in_order - self.readable,
+            out_of_order: self.out_of_order.into(),
+            duplicates: self.duplicates.into(),
+            delivered_bytes: in_order - u64::from(self.readable),
             pure_acks: self.pure_acks,
         }
-    }
-
-    #[inline(always)]
-    fn buffer(&self) -> u64 {
-        self.shared.recv_buffer_bytes.into()
     }
 
     #[inline(always)]
@@ -118,7 +115,7 @@ impl ReceiveSide {
 
     /// The shift with which a 16-bit field can express the whole buffer (RFC 7323 section 2.2).
     pub(crate) fn wanted_shift(&self) -> u8 {
-        (0..14).find(|s| self.buffer() >> s <= 0xffff).unwrap_or(14)
+        (0..14).find(|s| self.shared.recv_buffer_bytes >> s <= 0xffff).unwrap_or(14)
     }
 
     /// Window scaling was negotiated.
@@ -160,6 +157,7 @@ impl ReceiveSide {
     /// Records a segment without new bytes, which the next acknowledgement reports.
     fn note_duplicate(&mut self, range: Range) {
         self.gaps_mut().note_duplicate(range);
+        self.duplicates += 1;
         self.acknowledge_quickly();
     }
 
@@ -208,7 +206,7 @@ impl ReceiveSide {
     pub(crate) fn on_next(&mut self, now: Instant, len: u64) -> bool {
         let end = self.nxt + len;
         let silence = now - self.last_data;
-        let is_usual = !self.has_gaps
+        let is_usual = self.gaps.is_none()
             && self.fin_at == u64::MAX
             && end <= self.window_end
             && silence <= self.shared.delayed_ack.timeout;
@@ -219,7 +217,7 @@ impl ReceiveSide {
         self.segments += 1;
         self.last_data = now;
         self.open_window(len);
-        self.readable += len;
+        self.readable += len as u32;
         self.nxt = end;
         self.count_segment(now);
         true
@@ -229,25 +227,30 @@ impl ReceiveSide {
     fn open_window(&mut self, len: u64) {
         let space = self.space();
         if self.opened < space && len >= LEAST_TO_OPEN {
-            self.opened = (self.opened + 2 * self.mss().max(len)).min(space);
+            let more = 2 * self.mss().max(len) as u32;
+            self.opened = self.opened.saturating_add(more).min(space);
             self.quick_left |= 1;
         }
     }
 
     /// Free bytes of the buffer.
-    fn space(&self) -> u64 {
-        self.buffer().saturating_sub(self.readable)
+    fn space(&self) -> u32 {
+        self.shared.recv_buffer_bytes.saturating_sub(self.readable)
     }
 
     fn gaps_mut(&mut self) -> &mut Gaps {
-        self.has_gaps = true;
         self.gaps.get_or_insert_with(|| Box::new(Gaps::new(self.shared.compresses_sacks)))
     }
 
     /// Keeps an out-of-order segment, of which there is room for `taken`. It is acknowledged at
     /// once, or together with the following ones.
     fn keep_beyond(&mut self, now: Instant, range: Range, taken: Range, rtt: Duration) {
-        let place = self.gaps_mut().keep(range, taken);
+        let (place, is_fresh) = self.gaps_mut().keep(taken);
+        self.out_of_order += 1;
+        if !is_fresh {
+            self.gaps_mut().note_duplicate(range);
+            self.duplicates += 1;
+        }
         let is_quick = self.quick_left > 0;
         if self.shared.compresses_sacks {
             self.quick_left = self.quick_left.saturating_sub(1);
@@ -259,15 +262,13 @@ impl ReceiveSide {
     /// Everything up to `end` has arrived; ranges adjacent to it become readable.
     fn advance(&mut self, now: Instant, end: u64) {
         let mut end = end;
-        if self.has_gaps
-            && let Some(joined) = self.gaps_mut().advance(end)
-        {
+        if let Some(joined) = self.gaps.as_mut().and_then(|gaps| gaps.advance(end)) {
             end = joined;
             // A hole was filled, or there is still one (RFC 5681 section 4.2).
             self.ack_now = true;
         }
         let fin = u64::from(self.fin_at < end);
-        self.readable += end - self.nxt - fin;
+        self.readable += (end - self.nxt - fin) as u32;
         self.nxt = end;
         self.ack_now |= fin == 1;
         self.count_segment(now);
@@ -306,11 +307,6 @@ impl ReceiveSide {
 
     #[inline]
     fn gaps_deadline(&self) -> Instant {
-        if self.has_gaps { self.deadline_of_gaps() } else { Instant::MAX }
-    }
-
-    #[inline(never)]
-    fn deadline_of_gaps(&self) -> Instant {
         self.gaps.as_ref().map_or(Instant::MAX, |gaps| gaps.deadline())
     }
 
@@ -329,7 +325,7 @@ impl ReceiveSide {
         self.ack_now = false;
         self.waiting_segments = 0;
         self.ack_deadline = Instant::MAX;
-        if self.has_gaps {
+        if self.gaps.is_some() {
             self.report_gaps();
         }
     }
@@ -337,7 +333,7 @@ impl ReceiveSide {
     /// The window field of a segment that is sent now.
     #[inline(always)]
     fn window_field(&mut self) -> u16 {
-        let space = self.space().min(self.opened);
+        let space = u64::from(self.space().min(self.opened));
         let wanted = (self.nxt + space).max(self.window_end) - self.nxt;
         let field = (wanted >> self.shift).min(0xffff);
         self.window_end = self.window_end.max(self.nxt + (field << self.shift));
@@ -359,15 +355,17 @@ impl ReceiveSide {
     /// An acknowledgement has reported what there is to report.
     #[inline(never)]
     fn report_gaps(&mut self) {
-        let gaps = self.gaps_mut();
+        let Some(gaps) = &mut self.gaps else { return };
         gaps.on_ack_sent();
-        self.has_gaps = !gaps.is_closed();
+        if gaps.is_closed() {
+            self.gaps = None;
+        }
     }
 
     /// Whether the next acknowledgement carries SACK blocks.
     #[inline]
     pub(crate) fn has_blocks(&self) -> bool {
-        self.has_gaps && self.gaps.as_ref().is_some_and(|gaps| gaps.has_blocks())
+        self.gaps.as_ref().is_some_and(|gaps| gaps.has_blocks())
     }
 
     /// Calls `block` for the SACK blocks of the next acknowledgement, in order.
@@ -377,27 +375,26 @@ impl ReceiveSide {
         }
     }
 
-    /// Takes a part of the data in order; `None` if there is none.
+    /// Takes all data in order; `None` if there is none.
     pub(crate) fn read(&mut self) -> Option<u32> {
-        let taken = u32::try_from(self.readable).unwrap_or(u32::MAX);
-        (taken > 0).then(|| self.take(taken.into()) as u32)
+        (self.readable > 0).then(|| self.take())
     }
 
     /// Takes all data in order; returns how many bytes.
     #[inline]
     pub(crate) fn read_all(&mut self) -> u64 {
-        if self.readable == 0 { 0 } else { self.take(self.readable) }
+        if self.readable == 0 { 0 } else { self.take().into() }
     }
 
-    fn take(&mut self, taken: u64) -> u64 {
+    fn take(&mut self) -> u32 {
         self.is_current = false;
-        self.readable -= taken;
+        let taken = core::mem::take(&mut self.readable);
         // If the advertised window is less than two segments, the peer gets an update as soon as
         // the window doubles. Otherwise the acknowledgement of its next data has it (RFC 9293
         // 3.8.6.2.2).
         let seen = self.window_end.saturating_sub(self.nxt);
         let is_small = seen < 2 * self.mss();
-        if is_small && self.space() >= 2 * seen.max(1) && !self.is_finished() {
+        if is_small && u64::from(self.space()) >= 2 * seen.max(1) && !self.is_finished() {
             self.ack_now = true;
         }
         taken
