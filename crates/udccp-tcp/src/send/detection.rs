@@ -19,20 +19,18 @@ pub(super) struct Detection {
     pub(super) probe_deadline: Instant,
     /// When `probe_deadline` was last set.
     scheduled_at: Instant,
-    /// A probe is due.
-    pub(super) probe_due: bool,
-    /// The newest segment, sent only once, that the last acknowledgement SACKed.
-    pub(super) sacked: Option<Sending>,
-    /// The probe in flight.
-    probe: Option<Probe>,
+    probe: TailProbe,
 }
 
-/// A probe in flight.
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    /// Next offset to send when the probe was sent.
-    high: u64,
-    retransmission: bool,
+/// The tail loss probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TailProbe {
+    /// None is due or in flight.
+    Off,
+    /// One is due.
+    Due,
+    /// One is in flight. The next offset to send was `high` when it was sent.
+    InFlight { high: u64, retransmission: bool },
 }
 
 impl Detection {
@@ -43,16 +41,20 @@ impl Detection {
             reorder_deadline: Instant::MAX,
             probe_deadline: Instant::MAX,
             scheduled_at: Instant::ZERO,
-            probe_due: false,
-            sacked: None,
-            probe: None,
+            probe: TailProbe::Off,
         }
+    }
+
+    /// Whether a probe is due.
+    #[inline]
+    pub(super) fn probe_due(&self) -> bool {
+        self.probe == TailProbe::Due
     }
 
     /// Whether a probe is in flight.
     #[inline]
     pub(super) const fn is_probing(&self) -> bool {
-        self.probe.is_some()
+        matches!(self.probe, TailProbe::InFlight { .. })
     }
 
     /// The segment `newest`, sent once, was acknowledged in order.
@@ -67,18 +69,17 @@ impl Detection {
     }
 
     /// An acknowledgement up to `ack` reports segments beyond those that it `covered`: one that was
-    /// SACKed, or one sent `again`.
+    /// `sacked`, or one sent `again`.
     #[inline(never)]
     fn on_several(
         &mut self,
         now: Instant,
         ack: u64,
-        (covered, again): (Option<Sending>, Option<Sending>),
+        (sacked, covered, again): (Option<Sending>, Option<Sending>, Option<Sending>),
         shortest: Duration,
     ) {
         // In the order of a kernel: first what was SACKed, then what is acknowledged cumulatively.
-        let mut arrived =
-            [self.sacked, covered, again].map(|s| s.map(|s| (s.end <= ack, s.end, s)));
+        let mut arrived = [sacked, covered, again].map(|s| s.map(|s| (s.end <= ack, s.end, s)));
         arrived.sort_unstable_by_key(|s| s.map(|(covered, end, _)| (covered, end)));
         for (_, _, sending) in arrived.into_iter().flatten() {
             let is_again = again == Some(sending);
@@ -90,14 +91,14 @@ impl Detection {
     /// A recovery began, or the retransmission timer expired: no probe is needed.
     pub(super) fn stop_probes(&mut self) {
         self.probe_deadline = Instant::MAX;
-        self.probe_due = false;
-        self.probe = None;
+        self.probe = TailProbe::Off;
     }
 }
 
 impl SendSide {
     /// Detects losses after an acknowledgement. `acked` is what it removed from the outstanding
-    /// segments, and `high_rxt` the end of the data that had been retransmitted before it.
+    /// segments, and `high_rxt` the end of the data that had been retransmitted before it. Returns
+    /// the newest segment, sent only once, that it SACKed.
     pub(super) fn detect_after_ack(
         &mut self,
         now: Instant,
@@ -105,15 +106,15 @@ impl SendSide {
         acked: Acked,
         high_rxt: u64,
         shortest: Duration,
-    ) {
-        let Some(detection) = self.detection.as_mut() else { return };
+    ) -> Option<Sending> {
+        let detection = self.detection.as_mut()?;
         let (first, again) = self.board.take_newest();
-        detection.sacked = (first > 0).then(|| self.times.sending(first)).flatten();
+        let sacked = (first > 0).then(|| self.times.sending(first)).flatten();
         // Excludes segments that were SACKed before or sent twice.
         let is_fresh = acked.rtt.is_some();
         let covered = acked.newest.filter(|newest| is_fresh && newest.end > high_rxt);
-        if detection.sacked.is_some() || again.is_some() {
-            detection.on_several(now, info.ack, (covered, again), shortest);
+        if sacked.is_some() || again.is_some() {
+            detection.on_several(now, info.ack, (sacked, covered, again), shortest);
         } else if let Some(covered) = covered {
             detection.on_next(now, covered);
         }
@@ -122,6 +123,7 @@ impl SendSide {
         }
         self.answer_to_probe(now, info);
         self.find_losses(now);
+        sacked
     }
 
     /// Finds segments that are lost at `now`, and sets the time of the next check.
@@ -208,13 +210,14 @@ impl SendSide {
         let is_late = now >= detection.reorder_deadline;
         if now >= detection.probe_deadline {
             detection.probe_deadline = Instant::MAX;
-            detection.probe_due = detection.probe.is_none();
+            if !detection.is_probing() {
+                detection.probe = TailProbe::Due;
+            }
             self.rto_deadline = self.rto_at(now);
         }
         if is_late {
-            (self.newly_delivered, self.is_safe) = (0, false);
             self.find_losses(now);
-            self.enter_recovery_if_lost(now);
+            self.enter_recovery_if_lost(now, 0, false);
         }
     }
 
@@ -223,9 +226,8 @@ impl SendSide {
         self.rto_deadline = self.rto_at(now);
         let high = self.board.nxt();
         if let Some(detection) = self.detection.as_mut() {
-            detection.probe_due = false;
             detection.probe_deadline = Instant::MAX;
-            detection.probe = Some(Probe { high, retransmission });
+            detection.probe = TailProbe::InFlight { high, retransmission };
         }
     }
 
@@ -237,10 +239,13 @@ impl SendSide {
         if duplicate {
             detection.rack.on_duplicate();
         }
-        let Some(probe) = detection.probe.filter(|p| info.ack >= p.high) else { return };
-        let is_repaired = probe.retransmission && !duplicate && info.ack > probe.high;
-        if !probe.retransmission || duplicate || is_repaired {
-            detection.probe = None;
+        let TailProbe::InFlight { high, retransmission } = detection.probe else { return };
+        if info.ack < high {
+            return;
+        }
+        let is_repaired = retransmission && !duplicate && info.ack > high;
+        if !retransmission || duplicate || is_repaired {
+            detection.probe = TailProbe::Off;
         }
         if is_repaired && matches!(self.phase, Phase::Open) {
             self.cut(now, self.times.count().max(1));

@@ -48,9 +48,9 @@ impl SendSide {
         self.board.on_cumulative_ack(ack);
         let acked = self.times.on_ack(now, ack);
         (self.dup_acks, self.limited_transmit_bytes) = (0, 0);
+        self.timed_out = false;
         self.sample_rtt(ack, acked.rtt.map(|(oldest, _)| oldest).or_else(timestamp_rtt));
         self.restart_rto(now);
-        self.newly_delivered = ack - before;
         if let Some(detection) = self.detection.as_mut()
             && let Some(newest) = acked.newest.filter(|newest| newest.end > high_rxt)
             && acked.rtt.is_some()
@@ -58,9 +58,8 @@ impl SendSide {
             detection.on_next(now, newest);
         }
         self.find_losses(now);
-        self.is_safe = !self.board.head_is_lost();
-        if !self.is_safe {
-            self.enter_recovery(now);
+        if self.board.head_is_lost() {
+            self.enter_recovery(now, ack - before, false);
         } else if acked.segments > 0 {
             let segments = self.segments_of(ack - before, acked.segments);
             self.grow(now, before, segments, acked.newest_rtt(), in_flight);

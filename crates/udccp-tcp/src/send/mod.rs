@@ -111,12 +111,8 @@ pub(crate) struct SendSide {
     detection: Option<Detection>,
     phase: Phase,
     dup_acks: u32,
-    /// Bytes that the last acknowledgement reported.
-    newly_delivered: u64,
-    /// Whether it advanced and showed no further loss.
-    is_safe: bool,
     /// Bytes sent by limited transmit: not part of FlightSize when the window is cut.
-    limited_transmit_bytes: u64,
+    limited_transmit_bytes: u32,
     /// The first retransmission of a recovery is sent even if the pipe is full.
     fast_retransmit: bool,
     /// Whether this recovery may still make its rescue retransmission.
@@ -130,14 +126,12 @@ pub(crate) struct SendSide {
     persist_deadline: Instant,
     /// Consecutive timeouts (and window probes) without an answer.
     unanswered: u32,
-    /// First outstanding offset at the last timeout; 0 for none.
-    timed_out_at: u64,
+    /// Whether the first outstanding segment has timed out.
+    timed_out: bool,
     frto: Frto,
     last_sent: Instant,
     /// Only if the congestion control may set a rate.
     pacing: Option<Box<Pacing>>,
-    /// Until when it keeps the next segment back.
-    paced_until: Instant,
     /// Only if the host keeps the queue of its device short.
     device: Option<DeviceQueue>,
     /// Whether a segment waits for its departure time.
@@ -266,8 +260,6 @@ impl SendSide {
             detection: (config.loss_detection == LossDetection::RackTlp).then(Detection::new),
             phase: Phase::Open,
             dup_acks: 0,
-            newly_delivered: 0,
-            is_safe: false,
             limited_transmit_bytes: 0,
             fast_retransmit: false,
             rescue: false,
@@ -277,10 +269,9 @@ impl SendSide {
             rto_deadline: Instant::MAX,
             persist_deadline: Instant::MAX,
             unanswered: 0,
-            timed_out_at: 0,
+            timed_out: false,
             frto: Frto::Off,
             last_sent: Instant::ZERO,
-            paced_until: Instant::ZERO,
             pacing: is_paced.then(|| Box::new(Pacing::new(wire_train, config.max_train > 1))),
             device: config.small_queues.then(|| DeviceQueue::new(wire_train)),
             paced: false,

@@ -6,6 +6,7 @@ use udccp_cc::{Delivery, Needs};
 
 use super::rate::RateSampler;
 use super::{AckInfo, Phase, SendSide};
+use crate::send::rack::Sending;
 use crate::send::times::Acked;
 
 /// The part of the sending side that measures acknowledgements.
@@ -48,14 +49,15 @@ impl SendSide {
         }
     }
 
-    /// Reports an acknowledgement of `delivered` new bytes to the congestion control.
+    /// Reports an acknowledgement of `delivered` new bytes to the congestion control. `sacked` is
+    /// the newest segment, sent once, that it SACKed.
     pub(super) fn observe(
         &mut self,
         now: Instant,
         info: &AckInfo<'_>,
         before: Before,
         delivered: u64,
-        acked: Acked,
+        (acked, sacked): (Acked, Option<Sending>),
     ) {
         let Some(observer) = self.observer.as_mut() else { return };
         let in_recovery = matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
@@ -74,10 +76,15 @@ impl SendSide {
             let ours = ((now - rtt).as_nanos() / 1_000_000) as u32;
             theirs.wrapping_sub(ours)
         });
-        let rtt = if looks_at_rates { self.rtt_of_last(now, info, before.una, acked) } else { rtt };
+        let rtt = if looks_at_rates {
+            self.rtt_of_last(now, info, before.una, (acked, sacked))
+        } else {
+            rtt
+        };
         let pipe = self.board.pipe();
         let lost = before.pipe.saturating_sub(pipe + delivered);
         let cwnd_limited = self.fills_window(before.una);
+        let departure = self.paced_until();
         self.cc.on_delivery(&Delivery {
             now,
             acked: acked.segments,
@@ -91,7 +98,7 @@ impl SendSide {
             packet_bytes: self.mss,
             in_flight: pipe.div_ceil(mss) as u32,
             prior_in_flight: before.pipe.div_ceil(mss) as u32,
-            departure: self.paced_until,
+            departure,
             was_in_order: before.in_order,
             in_recovery,
             round_start,
@@ -108,12 +115,14 @@ impl SendSide {
         now: Instant,
         info: &AckInfo<'_>,
         una_before: u64,
-        acked: Acked,
+        (acked, sacked): (Acked, Option<Sending>),
     ) -> Option<Duration> {
         let in_order = acked.rtt.map(|(_, newest)| newest);
-        let Some(detection) = self.detection.as_ref() else { return in_order };
+        if self.detection.is_none() {
+            return in_order;
+        }
         let advanced = info.ack > una_before;
-        let sacked = detection.sacked.map(|sending| now - sending.at);
+        let sacked = sacked.map(|sending| now - sending.at);
         sacked.or(in_order).or(info.timestamp_rtt.filter(|_| advanced))
     }
 

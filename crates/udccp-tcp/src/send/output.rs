@@ -3,6 +3,7 @@
 
 use udccp_base::{DataRate, Instant};
 
+use super::detection::Detection;
 use super::timeout::Frto;
 use super::{Phase, SendSide};
 use crate::ranges::Range;
@@ -39,8 +40,8 @@ impl SendSide {
             let is_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
             self.board.nxt() >= self.end() && is_open && self.observer.is_none()
         };
-        let may_probe = self.detection.as_ref().is_some_and(|d| d.probe_due);
-        (self.blocked || has_none()) && !may_probe && !self.paced && now >= self.paced_until
+        let may_probe = self.detection.as_ref().is_some_and(Detection::probe_due);
+        (self.blocked || has_none()) && !may_probe && !self.paced && now >= self.paced_until()
     }
 
     /// Whether only an acknowledgement or a timeout lets the next segment leave.
@@ -52,8 +53,8 @@ impl SendSide {
     /// Whether [`Self::next_segment`] may find something, at any time.
     #[inline]
     pub(crate) fn may_send(&self) -> bool {
-        let may_probe = self.detection.as_ref().is_some_and(|d| d.probe_due);
-        !self.blocked || may_probe || self.paced || self.paced_until > Instant::ZERO
+        let may_probe = self.detection.as_ref().is_some_and(Detection::probe_due);
+        !self.blocked || may_probe || self.paced || self.paced_until() > Instant::ZERO
     }
 
     /// Takes the next segment if it is a full one of new data with more waiting behind it, at a
@@ -69,7 +70,7 @@ impl SendSide {
             && end < self.written
             && end <= self.window_end
             && self.board.flight() > 0
-            && self.detection.as_ref().is_none_or(|d| !d.probe_due)
+            && self.detection.as_ref().is_none_or(|d| !d.probe_due())
             && !self.pacing_holds(now);
         if !is_usual {
             return None;
@@ -92,7 +93,7 @@ impl SendSide {
     /// Takes the next segment; `None` if nothing may be sent now.
     #[inline(never)]
     pub(crate) fn next_segment(&mut self, now: Instant) -> Option<Segment> {
-        if self.detection.as_ref().is_some_and(|d| d.probe_due) {
+        if self.detection.as_ref().is_some_and(Detection::probe_due) {
             return self.probe_tail(now);
         }
         self.paced = self.pacing_holds(now);
@@ -223,7 +224,7 @@ impl SendSide {
             return None;
         }
         if self.dup_acks > 0 && matches!(self.phase, Phase::Open) {
-            self.limited_transmit_bytes += range.len();
+            self.limited_transmit_bytes += range.len() as u32;
         }
         let segment = self.send_new(now, range);
         if room < self.mss.into() {
@@ -358,13 +359,18 @@ impl SendSide {
             Some(rate) => pacing.on_sent(now, rate, data),
             None => {}
         }
-        self.paced_until = pacing.until();
+    }
+
+    /// Until when the congestion control's rate keeps the next segment back.
+    #[inline]
+    pub(super) fn paced_until(&self) -> Instant {
+        self.pacing.as_ref().map_or(Instant::ZERO, |pacing| pacing.until())
     }
 
     /// Whether the congestion control's rate keeps the next segment back at `now`.
     #[inline]
     fn pacing_holds(&self, now: Instant) -> bool {
-        now < self.paced_until && self.pacing.as_ref().is_some_and(|pacing| pacing.holds(now))
+        self.pacing.as_ref().is_some_and(|pacing| pacing.holds(now))
     }
 
     /// The segment sent at `now` leaves the host's device at `leaves`.
@@ -435,7 +441,7 @@ impl SendSide {
     #[cold]
     fn end_of_wait(&self, timers: Instant) -> Instant {
         let timers = self.device.as_ref().map_or(timers, |d| timers.min(d.until()));
-        if self.paced { timers.min(self.paced_until) } else { timers }
+        if self.paced { timers.min(self.paced_until()) } else { timers }
     }
 
     /// Handles expired timers; true if a window probe must be sent.

@@ -6,7 +6,7 @@ use udccp_base::{Duration, Instant};
 pub(super) const TIMER_SLACK: Duration = Duration::from_millis(2);
 
 /// Number of recoveries for which a wider reordering window is kept (RFC 8985 section 6.2, step 4).
-const PERSIST: u32 = 16;
+const PERSIST: u8 = 16;
 
 /// A transmission: its time, and the end of its segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,9 +25,9 @@ pub(super) struct Rack {
     rtt: Duration,
     reordering_seen: bool,
     /// Quarters of the smallest round-trip time in the reordering window.
-    steps: u64,
+    steps: u8,
     /// Recoveries until `steps` returns to one.
-    persist: u32,
+    persist: u8,
 }
 
 /// The transmissions that count as lost at one time.
@@ -68,7 +68,7 @@ impl Rack {
 
     /// The peer reported a duplicate: a retransmission was unnecessary.
     pub(super) fn on_duplicate(&mut self) {
-        self.steps = (self.steps + 1).min(255);
+        self.steps = self.steps.saturating_add(1);
         self.persist = PERSIST;
     }
 
@@ -91,7 +91,7 @@ impl Rack {
         if certain && !self.reordering_seen {
             return Duration::ZERO;
         }
-        let window = min_rtt.unwrap_or_default() / 4 * self.steps;
+        let window = min_rtt.unwrap_or_default() / 4 * u64::from(self.steps);
         window.min(srtt.unwrap_or(window))
     }
 

@@ -50,21 +50,24 @@ impl SendSide {
             }
             self.dup_acks = 0;
             self.limited_transmit_bytes = 0;
+            self.timed_out = false;
             self.sample_rtt(info.ack, acked.rtt.map(|(oldest, _)| oldest).or(info.timestamp_rtt));
             self.restart_rto(now);
         }
-        self.newly_delivered = delivered;
-        self.detect_after_ack(now, info, acked, high_rxt, shortest);
+        let sacked = self.detect_after_ack(now, info, acked, high_rxt, shortest);
         let is_safe = info.ack > before && !self.lost_more(is_open, pipe, delivered);
         let ended = self.step_phase(now, info, delivered, in_flight, is_safe);
         self.step_frto(info.ack > before);
-        self.is_safe = is_safe;
-        self.enter_own_recovery(now);
+        if self.shared.limits.own_recovery {
+            // A congestion control that sets its own window enters the recovery at once.
+            self.enter_recovery_if_lost(now, delivered, is_safe);
+        }
         if self.observer.is_some() {
-            self.observe(now, info, Before { una: before, pipe, in_order }, delivered, acked);
+            let before = Before { una: before, pipe, in_order };
+            self.observe(now, info, before, delivered, (acked, sacked));
         }
         if self.detection.is_some() {
-            self.enter_recovery_if_lost(now);
+            self.enter_recovery_if_lost(now, delivered, is_safe);
         }
         let may_grow = !matches!(self.phase, Phase::Recovery { .. } | Phase::Reduced { .. });
         if ended && may_grow && self.shared.limits.grows_at_recovery_end {
@@ -77,7 +80,7 @@ impl SendSide {
             self.grow(now, before, segments, acked.newest_rtt(), in_flight);
         }
         if self.detection.is_none() {
-            self.enter_recovery_if_lost(now);
+            self.enter_recovery_if_lost(now, delivered, is_safe);
         }
         if info.ack > before {
             self.reschedule_probe(now);
@@ -92,19 +95,13 @@ impl SendSide {
         pipe > self.board.pipe() + delivered
     }
 
-    /// A congestion control that sets its own window enters the recovery at once.
-    fn enter_own_recovery(&mut self, now: Instant) {
-        if self.shared.limits.own_recovery {
-            self.enter_recovery_if_lost(now);
-        }
-    }
-
-    /// Starts a recovery if a loss is known and none is in progress.
-    pub(super) fn enter_recovery_if_lost(&mut self, now: Instant) {
+    /// Starts a recovery if a loss is known and none is in progress. The last acknowledgement
+    /// reported `delivered` bytes; `is_safe` means that it advanced and showed no further loss.
+    pub(super) fn enter_recovery_if_lost(&mut self, now: Instant, delivered: u64, is_safe: bool) {
         let three = self.dup_acks >= DUP_THRESH && self.detection.is_none();
         let is_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
         if is_open && (three || self.board.head_is_lost()) {
-            self.enter_recovery(now);
+            self.enter_recovery(now, delivered, is_safe);
         }
     }
 
@@ -237,12 +234,12 @@ impl SendSide {
         self.counts.congestion_events += 1;
     }
 
-    /// RFC 6675 section 5, step 4.
-    pub(super) fn enter_recovery(&mut self, now: Instant) {
+    /// RFC 6675 section 5, step 4, after an acknowledgement of `delivered` bytes.
+    pub(super) fn enter_recovery(&mut self, now: Instant, delivered: u64, is_safe: bool) {
         let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         if matches!(self.phase, Phase::Open) {
             // Segments of limited transmit do not count (RFC 5681 section 3.2, step 2).
-            let extra = (self.limited_transmit_bytes / u64::from(self.mss)) as u32;
+            let extra = self.limited_transmit_bytes / self.mss;
             self.cut(now, self.times.count().saturating_sub(extra).max(1));
         }
         self.board.lose_head();
@@ -252,8 +249,8 @@ impl SendSide {
         let mut reduction = Reduction::begin(kind, window, target);
         if kind == WindowReduction::Proportional {
             // The data that starts the recovery counts, or one segment if a timer starts it.
-            let newly = self.newly_delivered.max(mss);
-            reduction.on_delivered(newly, self.board.pipe(), target, mss, self.is_safe);
+            let newly = delivered.max(mss);
+            reduction.on_delivered(newly, self.board.pipe(), target, mss, is_safe);
         }
         self.phase = Phase::Recovery { point: self.board.nxt(), reduction: Box::new(reduction) };
         self.fast_retransmit = true;

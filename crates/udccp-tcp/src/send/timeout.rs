@@ -21,7 +21,7 @@ impl SendSide {
         self.rtt.back_off();
         self.counts.timeouts += 1;
         self.unanswered += 1;
-        let again = self.board.una() == self.timed_out_at;
+        let again = self.timed_out;
         let is_same_loss = match self.phase {
             Phase::Recovery { point, .. } | Phase::Reduced { point } => self.board.una() < point,
             Phase::Open | Phase::Loss { .. } => false,
@@ -36,7 +36,7 @@ impl SendSide {
         let was_open = matches!(self.phase, Phase::Open | Phase::Reduced { .. });
         let is_tested = self.shared.limits.frto && (was_open || again);
         self.frto = if is_tested { Frto::Waits } else { Frto::Off };
-        self.timed_out_at = self.board.una();
+        self.timed_out = true;
         self.board.on_timeout();
         self.times.on_retransmit(self.board.nxt());
         self.phase = Phase::Loss { point: self.board.nxt() };
