@@ -6,6 +6,9 @@
 
 use std::collections::VecDeque;
 
+/// Room of a set for its first ranges: most have one or two.
+const FEW: usize = 2;
+
 /// A range of sequence space, `start..end`, never empty inside a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
@@ -95,6 +98,9 @@ impl RangeSet {
             Some(back) if range.start <= back.end => self.insert_within(range, newly),
             _ => {
                 newly(range);
+                if self.ranges.capacity() == 0 {
+                    self.ranges.reserve_exact(FEW);
+                }
                 self.ranges.push_back(range);
                 range
             }

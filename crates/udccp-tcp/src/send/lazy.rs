@@ -138,15 +138,14 @@ impl Side for SendSide {
 #[derive(Debug)]
 pub(crate) enum LazySide {
     Made(Box<SendSide>),
-    Later(Box<Later>),
+    Later(Later),
 }
 
 /// What handshake and peer determine before there is data, as in [`SendSide`].
 #[derive(Debug)]
 pub(crate) struct Later {
     mss: u32,
-    /// How many SYNs had no answer, and how many of them since the last answer.
-    backed_off: u32,
+    /// How many SYNs had no answer, since the last answer.
     unanswered: u32,
     window_end: u64,
     /// The round-trip time of the handshake, and the timeout.
@@ -158,7 +157,7 @@ impl Later {
     /// The estimator with all that is known of round-trip times.
     fn estimator(&self, config: &TcpConfig) -> RttEstimator {
         let mut rtt = RttEstimator::new(rto_config(config));
-        (0..self.backed_off).for_each(|_| rtt.back_off());
+        (0..self.unanswered).for_each(|_| rtt.back_off());
         if let Some(sample) = self.rtt.get() {
             first_sample(&mut rtt, sample);
         }
@@ -198,8 +197,8 @@ impl Side for LazySide {
             return Self::Made(Box::new(side));
         }
         let SendSide { mss, window_end, rtt, unanswered, .. } = side;
-        let (rto, rtt, backed_off) = (rtt.rto(), MaybeDuration::NONE, 0);
-        Self::Later(Box::new(Later { mss, backed_off, unanswered, window_end, rtt, rto }))
+        let (rto, rtt) = (rtt.rto(), MaybeDuration::NONE);
+        Self::Later(Later { mss, unanswered, window_end, rtt, rto })
     }
 
     #[inline]
@@ -310,7 +309,6 @@ impl Side for LazySide {
         match self {
             Self::Made(side) => side.back_off(),
             Self::Later(later) => {
-                later.backed_off += 1;
                 later.unanswered += 1;
                 later.rto = later.estimator(config).rto();
             }

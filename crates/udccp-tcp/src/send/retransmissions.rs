@@ -14,7 +14,7 @@ use super::rack::{Overtaken, Sending};
 use crate::ranges::{Range, RangeSet};
 
 /// By how much a later transmission must follow to count as evidence (RFC 6675's DupThresh).
-const DUP_THRESH: u64 = 3;
+const DUP_THRESH: u32 = 3;
 
 /// Maximum number of ascending runs that are tracked; further retransmissions are left to the
 /// timer.
@@ -29,9 +29,9 @@ pub(crate) struct Retransmissions {
     /// Each run ascends in offset and in order. One pass over the holes is one run; holes sent a
     /// third time start another.
     runs: Vec<VecDeque<Sent>>,
-    next_order: u64,
+    next_order: u32,
     /// Highest order that has arrived, plus one.
-    arrived: u64,
+    arrived: u32,
     /// The newest that has arrived.
     newest: Sending,
     /// Ranges lost again that must be sent again. None of them is SACKed.
@@ -41,16 +41,21 @@ pub(crate) struct Retransmissions {
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    range: Range,
-    order: u64,
+    start: u64,
+    len: u32,
+    order: u32,
     at: Instant,
     /// Data from this offset was first sent later.
     newer_from: u64,
 }
 
 impl Sent {
+    fn range(&self) -> Range {
+        Range::new(self.start, self.start + u64::from(self.len))
+    }
+
     fn sending(&self) -> Sending {
-        Sending { at: self.at, end: self.range.end }
+        Sending { at: self.at, end: self.range().end }
     }
 }
 
@@ -70,9 +75,10 @@ impl Retransmissions {
         if self.pending_bytes > 0 {
             self.pending_bytes -= self.pending.remove(range);
         }
-        let sent = Sent { range, order: self.next_order, at: now, newer_from: nxt };
+        let (start, len, order) = (range.start, range.len() as u32, self.next_order);
+        let sent = Sent { start, len, order, at: now, newer_from: nxt };
         self.next_order += 1;
-        let fits = |run: &VecDeque<Sent>| run.back().is_none_or(|b| b.range.start < range.start);
+        let fits = |run: &VecDeque<Sent>| run.back().is_none_or(|b| b.start < range.start);
         match self.runs.iter().position(fits) {
             Some(i) => {
                 let run = &mut self.runs[i];
@@ -96,9 +102,9 @@ impl Retransmissions {
             self.pending_bytes -= self.pending.remove(part);
         }
         for run in &self.runs {
-            let after = run.partition_point(|s| s.range.start < part.end);
+            let after = run.partition_point(|s| s.start < part.end);
             let sent = after.checked_sub(1).map(|i| run[i]);
-            if let Some(s) = sent.filter(|s| s.range.end > part.start) {
+            if let Some(s) = sent.filter(|s| s.range().end > part.start) {
                 self.arrived = self.arrived.max(s.order + 1);
                 self.newest = self.newest.max(s.sending());
             }
@@ -110,7 +116,7 @@ impl Retransmissions {
     pub(crate) fn find_lost(&mut self, una: u64, highest: u64, mss: u64, sacked: &mut RangeSet) {
         let arrived = self.arrived;
         self.find(una, sacked, |s| {
-            s.order + DUP_THRESH < arrived || s.newer_from + DUP_THRESH * mss <= highest
+            s.order + DUP_THRESH < arrived || s.newer_from + u64::from(DUP_THRESH) * mss <= highest
         });
     }
 
@@ -129,11 +135,11 @@ impl Retransmissions {
         let (pending, bytes) = (&mut self.pending, &mut self.pending_bytes);
         for run in &mut self.runs {
             while let Some(s) = run.front().copied() {
-                if s.range.end > una && !is_lost(&s) {
+                if s.range().end > una && !is_lost(&s) {
                     break;
                 }
                 run.pop_front();
-                let missing = s.range.clamp(una, u64::MAX);
+                let missing = s.range().clamp(una, u64::MAX);
                 sacked.for_each_gap(missing, |gap| {
                     pending.insert(gap, |new| *bytes += new.len());
                 });
