@@ -34,8 +34,6 @@ pub(in crate::send) struct Losses {
     highest_before: u64,
     /// Retransmissions that may be lost again, if that is detected.
     retransmissions: Retransmissions,
-    /// Blocks of the last acknowledgement, because receivers repeat them.
-    last_blocks: [Range; 4],
 }
 
 impl Losses {
@@ -51,7 +49,6 @@ impl Losses {
             reordered: 0,
             highest_before: 0,
             retransmissions: Retransmissions::default(),
-            last_blocks: [Range::new(0, 0); 4],
         }
     }
 
@@ -81,11 +78,7 @@ impl Losses {
         rules: Rules,
     ) -> u64 {
         let mut newly = 0;
-        for (i, &block) in blocks.iter().enumerate() {
-            if self.last_blocks.contains(&block) && block.start >= una {
-                continue;
-            }
-            self.last_blocks[i % self.last_blocks.len()] = block;
+        for block in blocks {
             // Blocks below `una` report duplicates (RFC 2883) or are outdated.
             let block = block.clamp(una, nxt);
             if block.start < block.end {
