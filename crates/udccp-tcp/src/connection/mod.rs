@@ -113,14 +113,14 @@ impl Hosts {
 
 /// One end of a connection; [`crate::TcpSender`] and [`crate::TcpReceiver`] are its two roles.
 #[derive(Debug)]
-pub(crate) struct Connection<S> {
+pub(crate) struct Connection<S: Side> {
     /// Our port and the peer's.
     ports: (u16, u16),
     config: Arc<Shared>,
     state: State,
     close_reason: Option<CloseReason>,
     send: S,
-    recv: ReceiveSide,
+    recv: ReceiveSide<S::Arrivals>,
     agreed: Agreed,
     /// Our initial sequence number, and the peer's when it is known.
     isn: u32,

@@ -9,11 +9,15 @@ use udccp_cc::RttEstimator;
 
 use super::{AckInfo, FIRST_DATA, SendSide, SendStats, first_sample, rto_config};
 use crate::config::TcpConfig;
+use crate::recv::{Arrivals, Hold};
 use crate::shared::Shared;
 
 /// A [`SendSide`] that may not exist yet. Methods that have the name of one of its methods have the
 /// same results.
 pub(crate) trait Side: fmt::Debug {
+    /// What such an end has for data that arrives.
+    type Arrivals: Hold;
+
     fn new(config: &Arc<Shared>) -> Self;
     /// The sending side, if it exists.
     fn get(&self) -> Option<&SendSide>;
@@ -68,6 +72,8 @@ pub(crate) trait Side: fmt::Debug {
 }
 
 impl Side for SendSide {
+    type Arrivals = Option<Box<Arrivals>>;
+
     fn new(config: &Arc<Shared>) -> Self {
         Self::new(config)
     }
@@ -190,6 +196,8 @@ impl LazySide {
 }
 
 impl Side for LazySide {
+    type Arrivals = Arrivals;
+
     fn new(config: &Arc<Shared>) -> Self {
         let side = SendSide::new(config);
         if side.observer.is_some() {

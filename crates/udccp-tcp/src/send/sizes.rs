@@ -4,7 +4,7 @@ use super::lazy::Later;
 use super::scoreboard::losses::Losses;
 use super::*;
 use crate::ends::{TcpReceiver, TcpSender};
-use crate::recv::{Gaps, ReceiveSide};
+use crate::recv::{Arrivals, Gaps};
 
 /// Makes growth visible in review: `cargo test -p udccp-tcp sizes` prints the new table.
 #[test]
@@ -13,7 +13,7 @@ fn the_table_of_sizes_is_the_committed_one() {
     let table = udccp_testkit::table_of_sizes!(
         TcpSender,
         TcpReceiver,
-        ReceiveSide,
+        Arrivals,
         Gaps,
         SendSide,
         LazySide,
