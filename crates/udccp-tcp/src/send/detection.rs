@@ -145,7 +145,8 @@ impl SendSide {
         let una = self.board.una();
         let in_recovery = match self.phase {
             Phase::Open | Phase::Reduced { .. } => false,
-            Phase::Recovery { point, .. } | Phase::Loss { point } => una < point,
+            Phase::Loss { point } => una < point,
+            Phase::Recovery(ref recovery) => una < recovery.point,
         };
         let three = DUP_THRESH * u64::from(self.mss);
         let certain = in_recovery || self.board.sacked_bytes() >= three;

@@ -56,9 +56,30 @@ enum Phase {
     /// The window was cut for ECN marks; no loss is known.
     Reduced { point: u64 },
     /// Fast recovery (RFC 6675 section 5). Few ends are in it at the same time.
-    Recovery { point: u64, reduction: Box<Reduction> },
+    Recovery(Box<Recovery>),
     /// Slow start after a timeout (RFC 6675 section 5.1).
     Loss { point: u64 },
+}
+
+/// The state of a fast recovery.
+#[derive(Clone, Debug)]
+struct Recovery {
+    point: u64,
+    reduction: Reduction,
+    /// Its first retransmission is sent even if the pipe is full.
+    fast_retransmit: bool,
+    /// Whether it may still make its rescue retransmission.
+    rescue: bool,
+}
+
+impl Phase {
+    /// The recovery, if one is in progress.
+    fn recovery(&mut self) -> Option<&mut Recovery> {
+        match self {
+            Self::Recovery(recovery) => Some(recovery),
+            _ => None,
+        }
+    }
 }
 
 /// The contents of an acknowledgement, in offsets.
@@ -113,10 +134,6 @@ pub(crate) struct SendSide {
     dup_acks: u32,
     /// Bytes sent by limited transmit: not part of FlightSize when the window is cut.
     limited_transmit_bytes: u32,
-    /// The first retransmission of a recovery is sent even if the pipe is full.
-    fast_retransmit: bool,
-    /// Whether this recovery may still make its rescue retransmission.
-    rescue: bool,
     /// First offset beyond the window that the peer advertised; never decreases.
     window_end: u64,
     usage: Usage,
@@ -261,8 +278,6 @@ impl SendSide {
             phase: Phase::Open,
             dup_acks: 0,
             limited_transmit_bytes: 0,
-            fast_retransmit: false,
-            rescue: false,
             window_end: FIRST_DATA,
             usage: Usage::default(),
             sample_from: 0,

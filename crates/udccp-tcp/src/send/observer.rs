@@ -60,7 +60,7 @@ impl SendSide {
         (acked, sacked): (Acked, Option<Sending>),
     ) {
         let Some(observer) = self.observer.as_mut() else { return };
-        let in_recovery = matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
+        let in_recovery = matches!(self.phase, Phase::Recovery(_) | Phase::Loss { .. });
         let (una, mss) = (self.board.una(), u64::from(self.mss));
         let round_start = !in_recovery && una > before.una && una > observer.round_end;
         if in_recovery || round_start {

@@ -5,7 +5,7 @@ use udccp_base::{DataRate, Instant};
 
 use super::detection::Detection;
 use super::timeout::Frto;
-use super::{Phase, SendSide};
+use super::{Phase, Recovery, SendSide};
 use crate::ranges::Range;
 
 /// A segment to be sent.
@@ -102,7 +102,7 @@ impl SendSide {
         }
         match self.phase {
             Phase::Open | Phase::Reduced { .. } => self.next_new(now),
-            Phase::Loss { .. } | Phase::Recovery { .. } => self.next_after_loss(now),
+            Phase::Loss { .. } | Phase::Recovery(_) => self.next_after_loss(now),
         }
     }
 
@@ -125,7 +125,7 @@ impl SendSide {
 
     #[inline(never)]
     fn next_after_loss(&mut self, now: Instant) -> Option<Segment> {
-        if matches!(self.phase, Phase::Recovery { .. }) {
+        if matches!(self.phase, Phase::Recovery(_)) {
             return self.next_in_recovery(now);
         }
         if self.frto == Frto::SendsNew {
@@ -154,7 +154,9 @@ impl SendSide {
         if let Some(hole) = self.board.next_lost() {
             return self.retransmit_within_window(now, hole);
         }
-        self.fast_retransmit = false;
+        if let Some(recovery) = self.phase.recovery() {
+            recovery.fast_retransmit = false;
+        }
         if let Some(segment) = self.next_new_after_loss(now) {
             return Some(segment);
         }
@@ -165,22 +167,24 @@ impl SendSide {
         if let Some(hole) = self.board.next_maybe_lost() {
             return self.retransmit_within_window(now, hole);
         }
-        let tail = self.board.last_unsacked().filter(|_| self.rescue)?;
-        if !self.allows(tail.len()) {
-            return None;
-        }
-        self.rescue = false;
+        let tail = self.board.last_unsacked()?;
+        let may_send = self.allows(tail.len());
+        let recovery = self.phase.recovery().filter(|recovery| may_send && recovery.rescue)?;
+        recovery.rescue = false;
         Some(self.send_again(now, tail))
     }
 
     fn retransmit_within_window(&mut self, now: Instant, hole: Range) -> Option<Segment> {
-        if !self.allows(hole.len()) && !self.fast_retransmit {
+        let is_first = |recovery: &mut Recovery| recovery.fast_retransmit;
+        if !self.allows(hole.len()) && !self.phase.recovery().is_some_and(is_first) {
             return None;
         }
         if self.waits_for_device(now, 2) {
             return None;
         }
-        self.fast_retransmit = false;
+        if let Some(recovery) = self.phase.recovery() {
+            recovery.fast_retransmit = false;
+        }
         self.board.on_retransmit(now, hole);
         Some(self.send_again(now, hole))
     }
@@ -315,8 +319,8 @@ impl SendSide {
         let window = u64::from(self.cc.cwnd()) * u64::from(self.mss);
         let pipe = self.board.pipe();
         match &self.phase {
-            Phase::Recovery { reduction, .. } => {
-                reduction.allows(len, pipe, window).then_some(u64::MAX)
+            Phase::Recovery(recovery) => {
+                recovery.reduction.allows(len, pipe, window).then_some(u64::MAX)
             }
             Phase::Open if self.dup_acks > 0 && !self.shared.limits.limited_transmit => {
                 window.checked_sub(self.board.flight() + len)
@@ -328,8 +332,8 @@ impl SendSide {
     /// Creates the segment and updates the state that all segments have in common.
     #[inline(always)]
     fn segment(&mut self, now: Instant, range: Range, retransmission: bool) -> Segment {
-        if let Phase::Recovery { reduction, .. } = &mut self.phase {
-            reduction.on_sent(range.len());
+        if let Phase::Recovery(recovery) = &mut self.phase {
+            recovery.reduction.on_sent(range.len());
         }
         let fin = self.fin && range.end == self.end();
         let data = (range.len() - u64::from(fin)) as u32;

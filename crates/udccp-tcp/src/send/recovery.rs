@@ -3,7 +3,7 @@
 use udccp_base::{Duration, Instant};
 use udccp_cc::AckSample;
 
-use super::{AckInfo, Phase, SendSide};
+use super::{AckInfo, Phase, Recovery, SendSide};
 use crate::config::{AckCounting, RttSampling, WindowReduction};
 use crate::send::observer::Before;
 use crate::send::reduction::Reduction;
@@ -69,7 +69,7 @@ impl SendSide {
         if self.detection.is_some() {
             self.enter_recovery_if_lost(now, delivered, is_safe);
         }
-        let may_grow = !matches!(self.phase, Phase::Recovery { .. } | Phase::Reduced { .. });
+        let may_grow = !matches!(self.phase, Phase::Recovery(_) | Phase::Reduced { .. });
         if ended && may_grow && self.shared.limits.grows_at_recovery_end {
             let fresh = delivered.div_ceil(self.mss.into()) as u32;
             self.grow(now, before, fresh, acked.newest_rtt(), in_flight);
@@ -150,18 +150,18 @@ impl SendSide {
                     self.phase = Phase::Reduced { point: self.board.nxt() };
                 }
             }
-            Phase::Recovery { point, reduction } if una < *point => {
+            Phase::Recovery(recovery) if una < recovery.point => {
                 let target = u64::from(self.cc.cwnd()) * u64::from(self.mss);
                 let mss = u64::from(self.mss);
-                reduction.on_delivered(delivered, self.board.pipe(), target, mss, is_safe);
+                let pipe = self.board.pipe();
+                recovery.reduction.on_delivered(delivered, pipe, target, mss, is_safe);
             }
-            Phase::Reduced { point } | Phase::Loss { point } | Phase::Recovery { point, .. } => {
-                if una >= *point {
-                    let ended = !matches!(self.phase, Phase::Loss { .. });
-                    self.phase = Phase::Open;
-                    self.on_recovery_end();
-                    return ended;
-                }
+            Phase::Reduced { point } | Phase::Loss { point } if una < *point => {}
+            Phase::Reduced { .. } | Phase::Loss { .. } | Phase::Recovery(_) => {
+                let ended = !matches!(self.phase, Phase::Loss { .. });
+                self.phase = Phase::Open;
+                self.on_recovery_end();
+                return ended;
             }
         }
         false
@@ -252,9 +252,12 @@ impl SendSide {
             let newly = delivered.max(mss);
             reduction.on_delivered(newly, self.board.pipe(), target, mss, is_safe);
         }
-        self.phase = Phase::Recovery { point: self.board.nxt(), reduction: Box::new(reduction) };
-        self.fast_retransmit = true;
-        self.rescue = self.shared.limits.rescue;
+        self.phase = Phase::Recovery(Box::new(Recovery {
+            point: self.board.nxt(),
+            reduction,
+            fast_retransmit: true,
+            rescue: self.shared.limits.rescue,
+        }));
         if let Some(detection) = self.detection.as_mut() {
             detection.stop_probes();
         }

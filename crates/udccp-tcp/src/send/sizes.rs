@@ -25,7 +25,7 @@ fn the_table_of_sizes_is_the_committed_one() {
         Detection,
         DeviceQueue,
         Phase,
-        Reduction,
+        Recovery,
         Usage,
         Counts,
         Pacing,

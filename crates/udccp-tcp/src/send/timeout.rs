@@ -22,8 +22,10 @@ impl SendSide {
         self.counts.timeouts += 1;
         self.unanswered += 1;
         let again = self.timed_out;
+        let una = self.board.una();
         let is_same_loss = match self.phase {
-            Phase::Recovery { point, .. } | Phase::Reduced { point } => self.board.una() < point,
+            Phase::Reduced { point } => una < point,
+            Phase::Recovery(ref recovery) => una < recovery.point,
             Phase::Open | Phase::Loss { .. } => false,
         };
         let threshold = self.cc.ssthresh();
@@ -40,8 +42,6 @@ impl SendSide {
         self.board.on_timeout();
         self.times.on_retransmit(self.board.nxt());
         self.phase = Phase::Loss { point: self.board.nxt() };
-        self.fast_retransmit = false;
-        self.rescue = false;
         if let Some(detection) = self.detection.as_mut() {
             detection.stop_probes();
         }
