@@ -287,3 +287,61 @@ impl<A: Hold> ReceiveSide<A> {
         taken.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use udccp_base::Duration;
+    use udccp_cc::Algorithm;
+
+    use super::*;
+    use crate::config::TcpConfig;
+    use crate::send::LazySide;
+    use crate::shared::SharedTcpConfig;
+
+    type Later = Option<Box<Arrivals>>;
+
+    /// Segments in order, with holes, twice and late: window fields, deadlines and counters.
+    fn play<A: Hold>(shared: &Arc<Shared>) -> (ReceiveSide<A>, String) {
+        let mut side = ReceiveSide::<A>::new(shared);
+        let times = <LazySide as Side>::new(shared);
+        let mut seen = String::new();
+        side.promise(60_000);
+        side.set_shift(side.wanted_shift());
+        for (n, start) in [0, 0, 1, 3, 3, 2, 4, 9, 5].into_iter().enumerate() {
+            let now = Instant::ZERO + Duration::from_millis(500) * n as u64;
+            seen += &format!("{} {} ", side.acknowledge(), side.deadline());
+            let range = Range::new(FIRST_DATA + start * 1448, FIRST_DATA + start * 1448 + 1448);
+            // The first acknowledgement is of no data.
+            if n > 0 && (range.start > side.nxt() || !side.on_next(now, 1448)) {
+                side.on_segment(now, range, false, &times);
+            }
+            let read = side.read_all();
+            seen += &format!("{read} {} {:?}\n", side.ack_due(now), side.stats());
+        }
+        let has_gaps =
+            |side: &ReceiveSide<A>| side.arrivals.get().is_some_and(|a| a.gaps.is_some());
+        assert!(has_gaps(&side), "the tenth segment has arrived, and three before it have not");
+        side.on_segment(Instant::ZERO, Range::new(side.nxt(), 14_481), false, &times);
+        seen += &side.acknowledge().to_string();
+        assert!(!has_gaps(&side), "there is nothing more to report");
+        side.on_segment(Instant::ZERO, Range::new(14_481, 14_482), true, &times);
+        seen += &format!("{} {:?}", side.is_finished(), side.stats());
+        (side, seen)
+    }
+
+    #[test]
+    fn arrivals_that_are_made_for_the_first_data_are_those_that_were_always_there() {
+        for opens_window in [false, true] {
+            let config = TcpConfig { opens_window, ..TcpConfig::new(Algorithm::NEW_RENO) };
+            let SharedTcpConfig(shared) = config.into();
+            let (always, expected) = play::<Arrivals>(&shared);
+            let (late, seen) = play::<Later>(&shared);
+            assert_eq!(seen, expected);
+            assert!(expected.contains("out_of_order: 3, duplicates: 1"), "{expected}");
+            assert_eq!(
+                format!("{:?}", late.arrivals.get()),
+                format!("{:?}", always.arrivals.get())
+            );
+        }
+    }
+}

@@ -1,4 +1,7 @@
+use udccp_base::Duration;
+
 use super::*;
+use crate::send::rack::Rack;
 
 const MSS: u32 = 100;
 
@@ -170,4 +173,30 @@ impl Model {
         let from = self.high_rxt.max(self.una);
         (from..self.lost_edge).find(|s| !self.is_sacked(*s))
     }
+}
+
+#[test]
+fn when_nothing_is_missing_nothing_is_kept_of_losses() {
+    let mut b = board(10);
+    b.on_sack(&[segs(1, 4)]);
+    b.on_retransmit(Instant::ZERO, segs(0, 1));
+    b.on_cumulative_ack(401);
+    assert!(b.losses.is_some(), "what it has seen is asked after the acknowledgement");
+    b.begin_ack();
+    assert!(b.losses.is_none());
+    assert_eq!((b.pipe(), b.high_rxt(), b.is_in_order(401)), (600, 401, true));
+    // A report of a duplicate shows no loss.
+    assert_eq!(b.on_sack(&[segs(1, 2)]), 0);
+    assert!(b.losses.is_none());
+}
+
+#[test]
+fn segments_can_be_overtaken_where_nothing_is_sacked() {
+    let mut b = Scoreboard::by_time(1, MSS);
+    b.on_new_data(1001);
+    let overtaken = Rack::new().overtaken(Instant::ZERO, Duration::ZERO);
+    b.lose_overtaken(0, overtaken);
+    assert!(b.losses.is_none() && !b.head_is_lost());
+    b.lose_overtaken(301, overtaken);
+    assert_eq!((b.head_is_lost(), b.pipe(), b.next_lost()), (true, 700, Some(segs(0, 1))));
 }
