@@ -253,3 +253,35 @@ impl SendSide {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use udccp_cc::Algorithm;
+
+    use super::*;
+    use crate::config::TcpConfig;
+    use crate::shared::SharedTcpConfig;
+
+    #[test]
+    fn no_probe_is_sent_while_one_is_in_flight() {
+        let SharedTcpConfig(config) = TcpConfig::new(Algorithm::NEW_RENO).into();
+        let mut side = SendSide::new(&config);
+        side.establish(Instant::ZERO, 1448, 1 << 30, Some(Duration::from_millis(20)));
+        side.write_several(1448, 4);
+        let send = |side: &mut SendSide, now| (0..9).map_while(|_| side.next_segment(now)).count();
+        assert_eq!(send(&mut side, Instant::ZERO), 4);
+        let first = side.deadline();
+        side.on_timeout(first);
+        assert_eq!(send(&mut side, first), 1, "the probe");
+        let (ack, window_end, blocks) = (1449, 1 << 30, &[][..]);
+        let (timestamp_rtt, peer_timestamp, congestion_echo) = (None, None, false);
+        let info =
+            AckInfo { ack, window_end, blocks, timestamp_rtt, peer_timestamp, congestion_echo };
+        side.on_ack(first, &info);
+        let second = side.deadline();
+        assert!(second < first + side.rto(), "the timer of a probe");
+        side.on_timeout(second);
+        assert_eq!(send(&mut side, second), 0);
+        assert_eq!(side.stats().timeouts, 0);
+    }
+}

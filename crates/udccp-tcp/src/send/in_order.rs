@@ -48,7 +48,6 @@ impl SendSide {
         self.board.on_cumulative_ack(ack);
         let acked = self.times.on_ack(now, ack);
         (self.dup_acks, self.limited_transmit_bytes) = (0, 0);
-        self.timed_out = false;
         self.sample_rtt(ack, acked.rtt.map(|(oldest, _)| oldest).or_else(timestamp_rtt));
         self.restart_rto(now);
         if let Some(detection) = self.detection.as_mut()

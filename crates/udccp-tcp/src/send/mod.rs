@@ -143,7 +143,7 @@ pub(crate) struct SendSide {
     persist_deadline: Instant,
     /// Consecutive timeouts (and window probes) without an answer.
     unanswered: u32,
-    /// Whether the first outstanding segment has timed out.
+    /// Whether the first outstanding segment has timed out. Then the phase is `Loss`.
     timed_out: bool,
     frto: Frto,
     last_sent: Instant,

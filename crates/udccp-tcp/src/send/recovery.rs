@@ -58,10 +58,7 @@ impl SendSide {
         let is_safe = info.ack > before && !self.lost_more(is_open, pipe, delivered);
         let ended = self.step_phase(now, info, delivered, in_flight, is_safe);
         self.step_frto(info.ack > before);
-        if self.shared.limits.own_recovery {
-            // A congestion control that sets its own window enters the recovery at once.
-            self.enter_recovery_if_lost(now, delivered, is_safe);
-        }
+        self.enter_own_recovery(now, delivered, is_safe);
         if self.observer.is_some() {
             let before = Before { una: before, pipe, in_order };
             self.observe(now, info, before, delivered, (acked, sacked));
@@ -93,6 +90,13 @@ impl SendSide {
             return self.board.head_is_lost();
         }
         pipe > self.board.pipe() + delivered
+    }
+
+    /// A congestion control that sets its own window enters the recovery at once.
+    fn enter_own_recovery(&mut self, now: Instant, delivered: u64, is_safe: bool) {
+        if self.shared.limits.own_recovery {
+            self.enter_recovery_if_lost(now, delivered, is_safe);
+        }
     }
 
     /// Starts a recovery if a loss is known and none is in progress. The last acknowledgement
