@@ -59,6 +59,19 @@ def test_the_extras_that_are_named_exist() -> None:
     assert extras == {extra for extra in extras if f"`{extra}`" in guide}
 
 
+def test_the_page_of_the_package_has_whole_addresses() -> None:
+    """PyPI shows python/README.md without the repository, in which relative links would point."""
+    links = re.findall(r"\]\(([^)]*)\)", (ROOT / "python/README.md").read_text())
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+def test_the_page_of_the_package_names_pages_that_exist() -> None:
+    """Instead of links, it names pages of the repository."""
+    pages = re.findall(r"`(docs/[^`]*)`", (ROOT / "python/README.md").read_text())
+    assert pages
+    assert [page for page in pages if not (ROOT / page).is_file()] == []
+
+
 def test_there_are_programs() -> None:
     """At least one on each page about sockets."""
     pages = {name.split(":")[0] for name, _ in programs()}
