@@ -208,12 +208,15 @@ fn spreadsheet_csv_is_read_and_other_encodings_rejected() {
     };
     let of_a_spreadsheet = "\u{feff}flow2,rtt_ms,jfi\r\nnewreno,25,0.9\r\ncubic,50,0.8\r\n";
     assert!(read(of_a_spreadsheet.as_bytes()).is_ok());
+    let of_r = "\"flow2\",\"rtt_ms\",\"jfi\"\n\"newreno\",25,0.9\n\"cubic\",50,0.8\n";
+    assert!(read(of_r.as_bytes()).is_ok());
     let errors_of = |bytes| {
         let place = folder.path().display().to_string();
         read(bytes).unwrap_err().to_string().replace(&place, "DIR")
     };
     insta::assert_snapshot!(errors_of(b"flow2,rtt_ms,jfi\nr\xe9no,25,0.9\n"));
     insta::assert_snapshot!(errors_of(b"flow2,rtt_ms,jfi\nnewreno,25,\"0,9\"\n"));
+    insta::assert_snapshot!(errors_of(b"flow2;rtt_ms;jfi\nnewreno;25;0,9\n"));
 }
 
 #[test]

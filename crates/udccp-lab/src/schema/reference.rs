@@ -410,9 +410,15 @@ impl Csv {
             });
         });
         let text = text.ok()?;
-        let fields = |l: &str| l.split(',').map(|f| f.trim().to_owned()).collect::<Vec<_>>();
+        let fields = |l: &str| l.split(',').map(field).collect::<Vec<_>>();
         let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty());
         let headers = lines.next().map(|(_, l)| fields(l)).unwrap_or_default();
+        if let Some(separators) = other_separator(&headers) {
+            let error = format!("{name} has one column: {separators} separate its fields");
+            let hint = "separate fields with commas, and write decimal points";
+            errors.push(Diagnostic::at(span, error).hint(hint));
+            return None;
+        }
         let (mut rows, mut numbers) = (Vec::new(), Vec::new());
         for (i, line) in lines {
             let row = fields(line);
@@ -445,6 +451,22 @@ impl Csv {
         }
         found.map(|i| (i, name.to_owned()))
     }
+}
+
+/// A field, without the quotes that spreadsheets and R put around it.
+fn field(text: &str) -> String {
+    let text = text.trim();
+    let inner = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
+    inner.unwrap_or(text).to_owned()
+}
+
+/// What separates the fields of a file that has no commas, as spreadsheets write it in countries
+/// with decimal commas.
+fn other_separator(headers: &[String]) -> Option<&'static str> {
+    let [only] = headers else { return None };
+    [(';', "semicolons"), ('\t', "tabs")]
+        .into_iter()
+        .find_map(|(c, name)| only.contains(c).then_some(name))
 }
 
 fn nearest_file(path: &Path) -> String {
