@@ -117,10 +117,12 @@ pub(crate) fn first_that_works<A, T>(
     for one in all {
         match attempt(one) {
             Ok(done) => return Ok(done),
-            // A server may listen on only one address of its host.
-            Err(e @ udccp::Error::PortClosed { .. }) => last = e.into(),
-            // A refusal comes from the service; other addresses of the same host would give the
-            // same answer.
+            // A server may listen on only one address of its host. Then the others are refused by
+            // the host, or by an endpoint that has other servers (as that of `udccp run`).
+            Err(e @ (udccp::Error::PortClosed { .. } | udccp::Error::Refused { .. })) => {
+                last = e.into();
+            }
+            // Other refusals come from the service: all its addresses would give the same answer.
             Err(e) if e.is_refusal() => return Err(e.into()),
             Err(e) => last = e.into(),
         }
@@ -154,6 +156,34 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Tries the addresses [::1] and 127.0.0.1, of which the first fails; also returns how many
+    /// were tried.
+    fn tried(fails: impl Fn(Address) -> udccp::Error) -> (CliResult<Address>, usize) {
+        let all = ["[::1]:1", "127.0.0.1:1"].map(|text| text.parse::<Address>().unwrap());
+        let mut count = 0;
+        let done = first_that_works(&all, |at| {
+            count += 1;
+            if count == 1 { Err(fails(*at)) } else { Ok(*at) }
+        });
+        (done, count)
+    }
+
+    #[test]
+    fn a_server_may_be_at_the_second_address_of_its_host() {
+        for fails in
+            [|peer| udccp::Error::PortClosed { peer }, |peer| udccp::Error::Refused { peer }]
+        {
+            let (done, count) = tried(fails);
+            assert!(done.is_ok_and(|at| at.udp.is_ipv4()) && count == 2);
+        }
+    }
+
+    #[test]
+    fn a_service_that_refuses_is_asked_once() {
+        let (done, count) = tried(|peer| udccp::Error::TooBusy { peer });
+        assert!(done.is_err() && count == 1);
+    }
 
     #[test]
     fn a_local_address_may_have_an_interface() {
