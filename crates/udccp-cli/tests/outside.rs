@@ -153,3 +153,16 @@ fn renamed_copy_overwrites_nothing() {
     let message = fails_at(folder.path(), &["lab", "new", "--from", "bhati-2008"]);
     assert!(message.contains("did you mean `bhatti-2008`?"), "{message}");
 }
+
+/// In a row of links, none of them is *the* bottleneck.
+#[test]
+fn a_row_is_described_hop_by_hop() {
+    let folder = empty();
+    let short = ["--set", "time.duration=10 s", "--set=time.measure.from=5 s"];
+    let shorter = [&["sim", "parking-lot"][..], &short, &["--set=time.measure.to=10 s"]].concat();
+    let (text, _) = at(folder.path(), &shorter);
+    let line = text.lines().nth(1).expect("the set-up");
+    assert!(line.starts_with("3 hops of 10 Mbit/s, RTT 64 ms, queue 50 packets;"), "{line}");
+    assert!(text.contains("\nhop 1 busy ") && text.contains("\nhop 3 busy "), "{text}");
+    assert!(!text.contains("bottleneck busy"), "{text}");
+}

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use udccp_lab::schema::{Case, Experiment, Grid, Point, Scenario, Variant};
+use udccp_lab::schema::{Case, Experiment, Grid, Link, Point, Scenario, Topology, Variant};
 use udccp_scenario::document::Override;
-use udccp_scenario::{Record, TimingRecord};
+use udccp_scenario::{QuantileRecord, Record, TimingRecord};
 
 use super::numbers::whole;
 use super::{chart, lookup};
@@ -165,14 +165,11 @@ fn unchosen(open: &[(&str, Vec<String>)]) -> Failure {
 pub(crate) fn summary(chosen: &Chosen, record: &Record) -> String {
     let Chosen { experiment, scenario, .. } = chosen;
     let mut out = format!("{}: {}\n", experiment.id, experiment.asks);
-    let bottleneck = &scenario.topology.bottleneck;
     let time = &scenario.time;
     let _ = writeln!(
         out,
-        "{}, RTT {}, queue {}; {}, measured from {} to {}; seed {}\n",
-        bottleneck.rate,
-        scenario.topology.rtt(),
-        bottleneck.limit,
+        "{}; {}, measured from {} to {}; seed {}\n",
+        path(&scenario.topology),
         time.duration,
         time.measure.from,
         time.measure.to,
@@ -180,19 +177,7 @@ pub(crate) fn summary(chosen: &Chosen, record: &Record) -> String {
     );
     flow_lines(&mut out, record);
     out.push_str(&chart::goodput(record));
-    let system = &record.system;
-    let queue = &system.queue_delay_ms;
-    let _ = writeln!(
-        out,
-        "\nJain index {} (of mean rates {}); bottleneck busy {} %; queueing delay p50 {}, p95 {}, \
-         p99 {} ms",
-        number(system.jain, 3),
-        number(system.jain_of_means, 3),
-        number(system.utilisation_percent, 1),
-        number(queue.p50, 1),
-        number(queue.p95, 1),
-        number(queue.p99, 1)
-    );
+    out.push_str(&link_lines(record, scenario.topology.further.is_empty()));
     for (path, why) in &record.undefined {
         let _ = writeln!(out, "{path} has no value: {why}");
     }
@@ -212,6 +197,55 @@ pub(crate) fn summary(chosen: &Chosen, record: &Record) -> String {
         }
     }
     out
+}
+
+/// The links between routers, as the file describes them.
+fn path(topology: &Topology) -> String {
+    let each = |of: fn(&Link) -> String| {
+        let mut all: Vec<String> = topology.hops().map(|(link, _)| of(link)).collect();
+        if all.windows(2).all(|pair| pair[0] == pair[1]) {
+            all.truncate(1);
+        }
+        all.join(", ")
+    };
+    let row = match topology.routers() - 1 {
+        1 => String::new(),
+        hops => format!("{hops} hops of "),
+    };
+    let rates = each(|link| link.rate.to_string());
+    let limits = each(|link| link.limit.to_string());
+    format!("{row}{rates}, RTT {}, queue {limits}", topology.rtt())
+}
+
+/// How the flows shared, and how busy the bottleneck was; in a row, each of its hops.
+fn link_lines(record: &Record, is_dumbbell: bool) -> String {
+    let system = &record.system;
+    let mut out = format!(
+        "\nJain index {} (of mean rates {})",
+        number(system.jain, 3),
+        number(system.jain_of_means, 3)
+    );
+    let mut line = |before: &str, name: &str, busy: Option<f64>, queue: &QuantileRecord| {
+        let _ = write!(
+            out,
+            "{before}{name} busy {} %; queueing delay p50 {}, p95 {}, p99 {} ms",
+            number(busy, 1),
+            number(queue.p50, 1),
+            number(queue.p95, 1),
+            number(queue.p99, 1)
+        );
+    };
+    if is_dumbbell {
+        line("; ", "bottleneck", system.utilisation_percent, &system.queue_delay_ms);
+    } else {
+        for link in &record.links {
+            // The record has the other direction too; data mostly flows in this one.
+            if let Some(name) = link.name.strip_suffix(" forward") {
+                line("\n", name, Some(link.utilisation_percent), &link.queue_delay_ms);
+            }
+        }
+    }
+    out + "\n"
 }
 
 /// A table of the flows.
