@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -90,7 +91,10 @@ fn namespaces() -> Check {
     let mine = Path::new("/proc/self/ns/net").exists();
     let most = number("/proc/sys/user/max_net_namespaces").unwrap_or(0);
     match (mine && most > 0, is_root()) {
-        (true, true) => check.ok(format!("allowed, {most} of them")),
+        (true, true) => match refused(&["--net"]) {
+            None => check.ok(format!("allowed, {most} of them")),
+            Some(why) => check.missing(why, "a container needs --privileged"),
+        },
         (true, false) => check.limited(
             "allowed for root and in user namespaces",
             "nothing to do if user namespaces are allowed; otherwise run as root",
@@ -124,8 +128,21 @@ fn user_namespaces() -> Check {
             format!("only for root ({name} = {closed})"),
             format!("sysctl -w {name}={}, or run as root", 1 - closed),
         ),
-        None => check.ok("allowed"),
+        None => match refused(&["--user", "--map-root-user", "--net"]) {
+            None => check.ok("allowed"),
+            Some(why) => check.limited(
+                why,
+                "run as root; a container needs --privileged, and a chroot allows none",
+            ),
+        },
     }
+}
+
+/// Tries unshare(1), where it is installed: containers and chroots forbid what the settings of the
+/// kernel allow.
+fn refused(flags: &[&str]) -> Option<String> {
+    let tried = Command::new("unshare").args(flags).arg("true").output().ok()?;
+    (!tried.status.success()).then(|| String::from_utf8_lossy(&tried.stderr).trim().to_owned())
 }
 
 fn tun() -> Check {
@@ -216,4 +233,16 @@ fn read(path: &str) -> Option<String> {
 
 fn number(path: &str) -> Option<u64> {
     read(path)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_fails_says_why() {
+        assert_eq!(refused(&[]), None);
+        let why = refused(&["--no-such-flag"]);
+        assert_eq!(why.is_some_and(|why| !why.is_empty()), find_in_path("unshare").is_some());
+    }
 }
