@@ -6,7 +6,7 @@ use udccp_sim::LossConfig;
 use crate::schema::{CodecName, Flow, Scenario, Traffic};
 
 /// Processor seconds per packet, before any run has been measured.
-pub(crate) const SECONDS_PER_PACKET: f64 = 1.1e-6;
+pub(crate) const SECONDS_PER_PACKET: f64 = 0.3e-6;
 
 /// Approximate number of packets in a run: what the applications offer, limited by the bottleneck
 /// and its losses. Accurate enough to order tasks and to tell minutes from hours.
