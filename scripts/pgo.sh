@@ -2,9 +2,9 @@
 # Profile-guided optimisation: an instrumented program runs typical work, and the compiler uses the
 # profile for the next build. Packages are built this way, with two builds.
 # Usage: scripts/pgo.sh program      builds the program, and prints its path
-#        scripts/pgo.sh merge RAW    prints the file for RUSTFLAGS=-Cprofile-use=FILE, from the
-#                                    profiles that other programs wrote to the folder RAW (after
-#                                    scripts/setup.sh pgo)
+#        scripts/pgo.sh merge RAW    prints the path of the profile that is made of those that other
+#                                    programs wrote to the folder RAW (after scripts/setup.sh pgo);
+#                                    CARGO_ENCODED_RUSTFLAGS=-Cprofile-use=PATH uses it
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
@@ -46,10 +46,11 @@ merge() { # raw
     echo "$1.profdata"
 }
 
-# Builds the program, and prints its path. With --target, compiler flags do not apply to programs
-# that run during the build, and builds with different flags do not overwrite one another.
+# Builds the program, and prints its path. CARGO_ENCODED_RUSTFLAGS takes a flag whole, with the spaces
+# of its path, at which RUSTFLAGS is split. With --target, compiler flags do not apply to programs that
+# run during the build, and builds with different flags do not overwrite one another.
 build() { # folder flags
-    RUSTFLAGS=$2 "${CARGO:-cargo}" build --quiet --release --locked --package udccp-cli \
+    CARGO_ENCODED_RUSTFLAGS=$2 "${CARGO:-cargo}" build --quiet --release --locked --package udccp-cli \
         --target "$host" --target-dir "$1" >&2
     echo "$1/$host/release/udccp"
 }

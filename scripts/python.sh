@@ -56,7 +56,7 @@ trained() { # flags of the wheel
     local folder=$target/pgo/wheel counts
     scripts/setup.sh pgo
     rm -rf "$folder"
-    RUSTFLAGS=-Cprofile-generate=$folder/raw wheel "$folder" "$@" --target-dir "$target/pgo/wheels" >&2
+    CARGO_ENCODED_RUSTFLAGS=-Cprofile-generate=$folder/raw wheel "$folder" "$@" --target-dir "$target/pgo/wheels" >&2
     python3 -m venv "$folder/venv"
     "$folder/venv/bin/pip" install --quiet --disable-pip-version-check "$folder"/*.whl
     # An empty path, so that not the package of this clone is used.
@@ -85,7 +85,7 @@ lint)
 wheel)
     this=(--target "$(rustc -vV | sed -n 's/^host: //p')")
     flags=$(trained "${this[@]}")
-    RUSTFLAGS=$flags wheel "$target/wheels" "${this[@]}" "${@:2}"
+    CARGO_ENCODED_RUSTFLAGS=$flags wheel "$target/wheels" "${this[@]}" "${@:2}"
     ;;
 wheels)
     for machine in x86_64 aarch64; do
