@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Checks that versions agree, packs the published crates as a registry gets them, and compiles the
-# packages with the oldest Rust that each of them declares.
+# Checks that versions agree and that the licence of every crate is found, packs the published crates
+# as a registry gets them, and compiles the packages with the oldest Rust that each of them declares.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 crates="udccp-base udccp-packet udccp-wire udccp-cc udccp-proto udccp udccp-rtp udccp-dtls"
 scripts/version.sh >/dev/null
+# `make deb`, `make wheel` and `make capi` pass them on.
+for package in udccp-cli udccp-python udccp-capi; do scripts/licences.sh "$package" >/dev/null; done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

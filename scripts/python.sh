@@ -46,6 +46,13 @@ maturin() {
     PATH=$target/wheel-venv/bin:$PATH "$target/wheel-venv/bin/maturin" "$@"
 }
 
+# Writes the licences of the crates to where pyproject.toml names them, until this script ends: they
+# belong into all that is passed on.
+licences() {
+    trap 'rm -f LICENSE-DEPENDENCIES' EXIT
+    scripts/licences.sh udccp-python >LICENSE-DEPENDENCIES
+}
+
 # Builds a release wheel in a folder, with flags of `maturin build`.
 wheel() { maturin build --release --locked --out "$@"; }
 
@@ -83,11 +90,13 @@ lint)
     "$venv/bin/python" -m pyright --pythonpath "$venv/bin/python"
     ;;
 wheel)
+    licences
     this=(--target "$(rustc -vV | sed -n 's/^host: //p')")
     flags=$(trained "${this[@]}")
     CARGO_ENCODED_RUSTFLAGS=$flags wheel "$target/wheels" "${this[@]}" "${@:2}"
     ;;
 wheels)
+    licences
     for machine in x86_64 aarch64; do
         other=(--zig --target "$machine-unknown-linux-gnu" --compatibility manylinux_2_17)
         rustup --quiet target add "$machine-unknown-linux-gnu"
@@ -95,10 +104,12 @@ wheels)
     done
     ;;
 sdist)
+    licences
     rm -rf "$target/sdist" "$target"/wheels/udccp-*.tar.gz
     mkdir -p "$target/sdist"
     maturin sdist --out "$target/wheels"
     tar -xzf "$target"/wheels/udccp-*.tar.gz -C "$target/sdist" --strip-components 1
+    cmp LICENSE-DEPENDENCIES "$target/sdist/LICENSE-DEPENDENCIES"
     cargo check --quiet --manifest-path "$target/sdist/Cargo.toml" --package udccp-python --target-dir "$target"
     ;;
 bench)
