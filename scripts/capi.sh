@@ -19,6 +19,7 @@ out=$target/capi
 prefix=${PREFIX:-/usr/local}
 libdir=${LIBDIR:-$prefix/lib}
 includedir=${INCLUDEDIR:-$prefix/include}
+docdir=$prefix/share/doc/libudccp
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # Incremented together with the node of the version script when programs must be recompiled.
 soname=libudccp.so.$(sed -n "s/^UDCCP_\([0-9]*\) {/\1/p" "$crate/udccp.map")
@@ -43,6 +44,12 @@ static_library() { # folder for notes, arguments
     cat "$notes/private"
 }
 
+# Writes what whoever passes on the library has to pass on with it.
+licences() { # folder
+    cp LICENSE-APACHE LICENSE-MIT "$1/"
+    scripts/licences.sh udccp-capi >"$1/LICENSE-DEPENDENCIES"
+}
+
 # A shared library built by Rust has neither a soname nor symbol versions, and rustc does not accept
 # a version script. So this links the static library into a shared one.
 build() {
@@ -62,13 +69,15 @@ build() {
     sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|${libdir/#"$prefix"\//'${prefix}'/}|" \
         -e "s|@INCLUDEDIR@|${includedir/#"$prefix"\//'${prefix}'/}|" \
         -e "s|@VERSION@|$version|" -e "s|@PRIVATE@|$private|" "$crate/udccp.pc.in" >"$out/udccp.pc"
+    licences "$out"
 }
 
 # Asked before minutes of building.
 may_install() {
     local to=${DESTDIR:-}
-    install -d "$to$libdir/pkgconfig" "$to$includedir" 2>/dev/null &&
-        [ -w "$to$libdir/pkgconfig" ] && [ -w "$to$libdir" ] && [ -w "$to$includedir" ] && return 0
+    install -d "$to$libdir/pkgconfig" "$to$includedir" "$to$docdir" 2>/dev/null &&
+        [ -w "$to$libdir/pkgconfig" ] && [ -w "$to$libdir" ] && [ -w "$to$includedir" ] &&
+        [ -w "$to$docdir" ] && return 0
     echo "capi: no right to write to $to$prefix; name a folder of yours (PREFIX=\$HOME/.local), or" \
         "install to a folder (DESTDIR=target/stage) and copy it as root (cp -r target/stage/. /)" >&2
     exit 1
@@ -76,7 +85,8 @@ may_install() {
 
 install_all() {
     local to=${DESTDIR:-}
-    install -d "$to$libdir/pkgconfig" "$to$includedir"
+    install -d "$to$libdir/pkgconfig" "$to$includedir" "$to$docdir"
+    install -m 644 "$out"/LICENSE-* "$to$docdir/"
     install -m 644 "$crate/include/udccp.h" "$to$includedir/"
     install -m 644 "$out/libudccp.a" "$to$libdir/"
     install -m 755 "$out/libudccp.so.$version" "$to$libdir/"
@@ -88,6 +98,8 @@ uninstall() {
     local to=${DESTDIR:-}
     rm -f "$to$includedir/udccp.h" "$to$libdir/pkgconfig/udccp.pc" \
         "$to$libdir"/{libudccp.a,libudccp.so,"$soname",libudccp.so."$version"}
+    rm -f "$to$docdir"/LICENSE-{APACHE,MIT,DEPENDENCIES}
+    rmdir "$to$docdir" 2>/dev/null || true
 }
 
 # Checks the installed library: soname, symbol versions, no other exports; programs compiled with
@@ -97,7 +109,7 @@ check() {
     work=$(mktemp -d)
     # shellcheck disable=SC2064 # expand the name now
     trap "rm -rf '$work'" EXIT
-    prefix=$work libdir=$work/lib includedir=$work/include
+    prefix=$work libdir=$work/lib includedir=$work/include docdir=$work/doc
     build
     DESTDIR="" install_all
     library=$work/lib/libudccp.so
@@ -156,6 +168,7 @@ windows() {
         "$(target=$target/$triple built libudccp_capi.a)" -Wl,--out-implib,"$to/libudccp.dll.a" $private
     [ "$profile" = dev ] || x86_64-w64-mingw32-strip "$to/udccp.dll"
     cp "$crate/include/udccp.h" "$to/"
+    licences "$to"
     echo "capi: $to has udccp.dll ($(stat -c %s "$to/udccp.dll") bytes), libudccp.dll.a, udccp.def, udccp.h"
 }
 
