@@ -10,6 +10,15 @@ const RUNS: usize = 4;
 /// Whether the peer reports `seq`, which is not after `ackno`, as received. `None` if the first
 /// runs of the vector do not cover it. The vector is read only as far as `seq`.
 pub(crate) fn is_received(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool> {
+    find(seq, ackno, cells, RUNS)
+}
+
+/// The same for the whole vector.
+pub(crate) fn is_received_at_all(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool> {
+    find(seq, ackno, cells, usize::MAX)
+}
+
+fn find(seq: Seqno, ackno: Seqno, cells: &[u8], most_runs: usize) -> Option<bool> {
     if seq == ackno {
         return Some(true);
     }
@@ -19,7 +28,7 @@ pub(crate) fn is_received(seq: Seqno, ackno: Seqno, cells: &[u8]) -> Option<bool
     for &cell in cells {
         let state = CellState::of_cell(cell);
         runs += usize::from(last != Some(state));
-        if runs > RUNS {
+        if runs > most_runs {
             return None;
         }
         let packets = u64::from(cell & 63) + 1;

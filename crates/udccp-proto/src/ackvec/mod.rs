@@ -23,7 +23,7 @@ pub use buffer::{AckVectorBuffer, Arrival};
 pub use drop_log::DropLog;
 pub use dropped::{DropCode, DropState, for_each_drop, is_invalid_drop};
 pub(crate) use evidence::{Evidence, NUMDUPACK};
-pub(crate) use lookup::is_received;
+pub(crate) use lookup::{is_received, is_received_at_all};
 pub(crate) use runs::is_surely_after_isn;
 pub use runs::{CellState, Run, Runs, covered_packets, for_each_run, is_before_isn};
 

@@ -3,7 +3,7 @@
 
 use udccp_wire::Seqno;
 
-use crate::ackvec::is_received;
+use crate::ackvec::is_received_at_all;
 
 const KEPT: usize = 8;
 
@@ -87,7 +87,8 @@ impl AckRecords {
 
     /// Returns the newest of our packets with a vector that the peer is known to have, by its
     /// acknowledgement number or its Ack Vector. Older records are dropped, even of packets that
-    /// the peer reports missing: a newer packet has arrived, and serves as well.
+    /// the peer reports missing: a newer packet has arrived, and serves as well. So are records of
+    /// packets before those that the Ack Vector reports: later ones will not report them either.
     #[inline]
     pub(super) fn newest_known(&mut self, ackno: Seqno, cells: Option<&[u8]>) -> Option<Seqno> {
         self.oldest().filter(|oldest| oldest.at_most(ackno))?;
@@ -99,13 +100,13 @@ impl AckRecords {
         let mut candidates = self.places()[..len].partition_point(|seq| seq.at_most(ackno));
         while candidates > 0 {
             let seq = self.places()[candidates - 1];
-            match is_received(seq, ackno, cells) {
+            match is_received_at_all(seq, ackno, cells) {
                 Some(true) => {
                     self.forget(0, candidates);
                     return Some(seq);
                 }
-                Some(false) => self.forget(candidates - 1, candidates),
-                None => {}
+                None if cells.is_empty() => {}
+                Some(false) | None => self.forget(candidates - 1, candidates),
             }
             candidates -= 1;
         }
@@ -138,5 +139,23 @@ mod tests {
         assert_eq!(records.newest_known(seq(26), Some(&cells)), None);
         assert_eq!(records.newest_known(seq(28), None), Some(seq(28)));
         assert_eq!(records.newest_known(seq(29), Some(&[63])), None);
+    }
+
+    /// Regression: a packet that was never reported stayed the oldest, and the others of the sample
+    /// were always too new to have been reported.
+    #[test]
+    fn one_that_is_not_reported_any_more_makes_room() {
+        let seq = Seqno::new;
+        let mut records = AckRecords::default();
+        (1..=8).for_each(|n| records.on_sent(seq(10 * n)));
+        assert_eq!(records.newest_known(seq(15), None), None);
+        assert_eq!(records.oldest(), Some(seq(10)), "15 says nothing about 10");
+        // Up to 15: five received.
+        assert_eq!(records.newest_known(seq(15), Some(&[4])), None);
+        assert_eq!(records.oldest(), Some(seq(20)), "no later vector reports 10");
+        // Up to 35: many runs, of which the last has 20.
+        let cells = [0, 0xc0, 0, 0xc0, 0, 0xc0, 0, 0xc0, 20];
+        records.forget(1, 2);
+        assert_eq!(records.newest_known(seq(35), Some(&cells)), Some(seq(20)));
     }
 }
