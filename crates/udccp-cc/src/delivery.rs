@@ -47,7 +47,8 @@ pub struct Delivery {
     /// acknowledges was sent, in ticks of a millisecond, wrapping: a one-way delay plus an unknown
     /// constant.
     pub one_way_ticks: Option<u32>,
-    /// Bytes of data in a full packet.
+    /// Bytes of data in a full packet. Where the window counts packets of any size (DCCP) and rates
+    /// are sampled, in one packet on average over the last round.
     pub packet_bytes: u32,
     /// Packets in flight after this acknowledgement.
     pub in_flight: u32,

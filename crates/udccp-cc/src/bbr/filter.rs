@@ -19,6 +19,13 @@ impl WindowedMax {
         self.best[0].value
     }
 
+    /// Expresses the values in another unit.
+    pub(super) fn convert(&mut self, unit: impl Fn(u64) -> u64) {
+        for sample in &mut self.best {
+            sample.value = unit(sample.value);
+        }
+    }
+
     /// Adds the value of a round, and removes values older than `window` rounds.
     pub(super) fn update(&mut self, round: u64, value: u64, window: u64) {
         let new = Sample { round, value };

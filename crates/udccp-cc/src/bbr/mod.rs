@@ -168,6 +168,16 @@ impl Bbr {
         self.target_with(gain, 0)
     }
 
+    /// Bandwidths and windows are counted in packets, which have this many bytes from now on.
+    fn resize(&mut self, packet_bytes: u32) {
+        let from = std::mem::replace(&mut self.packet_bytes, packet_bytes);
+        if from != packet_bytes {
+            let unit = |bandwidth| path::resized(bandwidth, from, packet_bytes);
+            self.bandwidth.convert(unit);
+            self.full_bandwidth = unit(self.full_bandwidth);
+        }
+    }
+
     /// Like `target`, with `more` packets for bursts of acknowledgements.
     fn target_with(&self, gain: u64, more: u32) -> Option<u32> {
         let path = path::packets_of(self.bandwidth.get(), self.min_rtt?, gain);
@@ -411,7 +421,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_delivery(&mut self, delivery: &Delivery) {
-        self.packet_bytes = delivery.packet_bytes.max(1);
+        self.resize(delivery.packet_bytes.max(1));
         if delivery.delivered > 0 {
             self.delivered_at = whole_micros(delivery.now);
         }

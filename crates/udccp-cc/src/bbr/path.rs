@@ -34,6 +34,13 @@ pub(super) fn bandwidth(bytes: u64, packet_bytes: u64, interval: Duration) -> u6
     parts.max(u64::from(bytes > 0))
 }
 
+/// A bandwidth of packets of `from` bytes, in packets of `to` bytes. Zero only if it is nothing.
+pub(super) fn resized(bandwidth: u64, from: u32, to: u32) -> u64 {
+    let bytes = u128::from(bandwidth) * u128::from(from);
+    let parts = u64::try_from(bytes / u128::from(to.max(1))).unwrap_or(u64::MAX);
+    parts.max(u64::from(bandwidth > 0))
+}
+
 /// The bandwidth of `packets` in `time`.
 pub(super) fn bandwidth_of(packets: u32, time: Duration) -> u64 {
     (u64::from(packets) << SCALE) / micros(time).max(1)
@@ -93,6 +100,14 @@ mod tests {
         let found = bandwidth(40, 8_960, MS * 400);
         assert!(pacing_rate(found, 8_960, parts(1.0), 0.01) > 400);
         assert_eq!(bandwidth(0, 8_960, MS), 0);
+    }
+
+    #[test]
+    fn a_bandwidth_in_packets_of_another_size_is_the_same_in_bytes() {
+        assert_eq!(resized(27_503, 1_400, 20), 27_503 * 70);
+        assert_eq!(resized(27_503 * 70, 20, 1_400), 27_503);
+        assert_eq!((resized(3, 20, 1_400), resized(0, 20, 1_400)), (1, 0));
+        assert_eq!(resized(u64::MAX, 1_400, 20), u64::MAX);
     }
 
     #[test]

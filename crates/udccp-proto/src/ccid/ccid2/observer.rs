@@ -17,7 +17,8 @@ const LARGE: usize = 512;
 /// Observes packets and acknowledgements for a window algorithm.
 #[derive(Clone, Debug)]
 pub(super) struct Observer {
-    packet_bytes: u32,
+    /// Bytes of data in a full packet.
+    full_bytes: u32,
     /// The round ends when this packet or a later one is acknowledged.
     round_end: Option<Seqno>,
     rates: Option<Rates>,
@@ -33,15 +34,24 @@ struct Rates {
     packets: VecDeque<(Seqno, Option<RateStamp>)>,
     /// Largest number of packets. A timeout has given up older ones.
     most: usize,
+    sizes: Sizes,
+}
+
+/// Mean size of the packets of a round. Windows are counted in packets, whatever their size.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizes {
+    /// Of the last round that is over; `None` before.
+    mean: Option<u32>,
+    /// Bytes of data and packets sent in this round.
+    bytes: u64,
+    packets: u64,
 }
 
 impl Observer {
     /// Creates an observer for `needs`, or `None` if the algorithm needs nothing.
-    pub(super) fn new(needs: Needs, packet_bytes: u32, max_window: u32) -> Option<Box<Self>> {
+    pub(super) fn new(needs: Needs, full_bytes: u32, max_window: u32) -> Option<Box<Self>> {
         let rates = needs.rates.then(|| Rates { most: max_window as usize, ..Rates::default() });
-        needs
-            .deliveries
-            .then(|| Box::new(Self { packet_bytes, round_end: None, rates, paced: None }))
+        needs.deliveries.then(|| Box::new(Self { full_bytes, round_end: None, rates, paced: None }))
     }
 
     /// Returns the result of `pace`, which is only called if the rate or size has changed.
@@ -60,6 +70,7 @@ impl Observer {
     /// A data packet was sent. Before it, `pipe` packets were in the network, of `cwnd` allowed.
     pub(super) fn on_sent(&mut self, now: Instant, packet: &SentInfo, pipe: u32, cwnd: u32) {
         let Some(rates) = &mut self.rates else { return };
+        rates.sizes.on_sent(packet.size_bytes);
         let order = packet.seq.value();
         let stamp = rates.sampler.stamp(now, order, packet.size_bytes, pipe == 0);
         if rates.packets.len() >= rates.most {
@@ -72,9 +83,15 @@ impl Observer {
         }
         rates.packets.push_back((packet.seq, Some(stamp)));
         if packet.app_limited && pipe + 1 < cwnd {
-            let in_flight = u64::from(pipe + 1) * u64::from(self.packet_bytes);
+            let in_flight =
+                u64::from(pipe + 1) * u64::from(rates.sizes.mean().unwrap_or(self.full_bytes));
             rates.sampler.on_app_limited(in_flight);
         }
+    }
+
+    /// Bytes of data in a packet on average, if that is measured, or else in a full packet.
+    fn packet_bytes(&self) -> u32 {
+        self.rates.as_ref().and_then(|rates| rates.sizes.mean()).unwrap_or(self.full_bytes)
     }
 
     /// A data packet was found to have arrived or to be lost.
@@ -96,6 +113,9 @@ impl Observer {
         let round_start = is_over && !in_recovery && tally.received > 0;
         if in_recovery || round_start {
             self.round_end = Some(at.next);
+            if let Some(rates) = &mut self.rates {
+                rates.sizes.end_round();
+            }
         }
         let min_rtt = at.min_rtt;
         Delivery {
@@ -108,7 +128,7 @@ impl Observer {
             srtt: at.srtt,
             min_rtt,
             one_way_ticks: None,
-            packet_bytes: self.packet_bytes,
+            packet_bytes: self.packet_bytes(),
             in_flight: at.pipe - tally.left_pipe,
             prior_in_flight: at.pipe,
             departure: at.now,
@@ -123,8 +143,28 @@ impl Observer {
     /// Summarises the round-trip time that the handshake measured.
     pub(super) fn handshake(&self, now: Instant, rtt: Duration) -> Delivery {
         let rtt = Some(rtt);
-        let packet_bytes = self.packet_bytes;
+        let packet_bytes = self.packet_bytes();
         Delivery { now, rtt, srtt: rtt, min_rtt: rtt, packet_bytes, ..Delivery::default() }
+    }
+}
+
+impl Sizes {
+    fn on_sent(&mut self, bytes: u32) {
+        self.bytes += u64::from(bytes);
+        self.packets += 1;
+    }
+
+    fn end_round(&mut self) {
+        *self = Self { mean: self.of_round().or(self.mean), ..Self::default() };
+    }
+
+    /// The mean in this round, at least 1; `None` before its first packet.
+    fn of_round(&self) -> Option<u32> {
+        Some(self.bytes.checked_div(self.packets)?.max(1) as u32)
+    }
+
+    fn mean(&self) -> Option<u32> {
+        self.mean.or_else(|| self.of_round())
     }
 }
 
@@ -178,6 +218,23 @@ mod tests {
             rates.on_packet_state(Instant::ZERO, Seqno::new(number), true);
         }
         assert!(rates.packets.iter().all(|(_, stamp)| stamp.is_some()), "nothing is known yet");
+    }
+
+    #[test]
+    fn size_is_the_mean_of_the_last_round_that_sent() {
+        let mut sizes = Sizes::default();
+        assert_eq!(sizes.mean(), None);
+        for (sent, during, after) in [
+            (&[20, 41][..], Some(30), Some(30)),
+            (&[1400], Some(30), Some(1400)),
+            (&[], Some(1400), Some(1400)),
+            (&[0], Some(1400), Some(1)),
+        ] {
+            sent.iter().for_each(|bytes| sizes.on_sent(*bytes));
+            assert_eq!(sizes.mean(), during);
+            sizes.end_round();
+            assert_eq!(sizes.mean(), after);
+        }
     }
 
     #[test]
