@@ -2,6 +2,8 @@
 
 use udccp_base::{Duration, Instant, MaybeDuration};
 
+use crate::ccid::LONGEST_RTT;
+
 /// How long a minimum is used.
 const STANDS: Duration = Duration::from_secs(10);
 /// Number of consecutive measurements below half of the floor that it takes to lower it that far.
@@ -14,7 +16,7 @@ const WITNESSES: u8 = 3;
 /// On a path that reorders, a packet that overtakes others is acknowledged after almost no time. A
 /// much smaller time must therefore be measured three times in a row. If a receiver sleeps, its
 /// acknowledgement is late by that time. One measurement is therefore not enough to replace the
-/// minimum.
+/// minimum. Nor are several that no packet lives for: they all measure the same sleep.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RttFloor {
     least: MaybeDuration,
@@ -36,6 +38,9 @@ impl RttFloor {
 
     /// Records a measurement by our clock, including the receiver's delay.
     pub(crate) fn measured(&mut self, now: Instant, total: Duration) {
+        if total > LONGEST_RTT {
+            return;
+        }
         if self.is_confirmed && now - self.since >= STANDS {
             (self.before, self.least, self.is_confirmed) = (self.least, MaybeDuration::NONE, false);
             self.since = now;

@@ -275,6 +275,10 @@ impl Ccid3Sender {
         let idle = !self.sent_since_set;
         let was_cut = self.rate_mut().on_no_feedback(now, idle, s);
         self.timeouts += u64::from(!idle);
+        if !idle {
+            // At a packet in 64 s, packets of a time long past would count for hours.
+            self.size.on_loss_event();
+        }
         self.floor = self.log.newest().map(|newest| (newest.seq, self.data_sent));
         self.gave_up = true;
         if was_cut || !idle {

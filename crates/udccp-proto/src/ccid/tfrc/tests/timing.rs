@@ -294,6 +294,20 @@ fn the_rtt_floor_needs_three_samples_to_fall_far_and_expires() {
     assert_eq!(measured(23, 80_000), 80_000);
 }
 
+/// Regression: two acknowledgements that were in flight when a host was suspended for a day raised
+/// the floor to a day. Every later sample was then a day.
+#[test]
+fn sleep_of_a_day_does_not_raise_the_rtt_floor() {
+    let mut floor = RttFloor::default();
+    let day = Duration::from_secs(86_400);
+    let mut now = Instant::ZERO + day;
+    for total in [ms(40), ms(40), day, day + ms(40), day, ms(41), ms(41)] {
+        now += Duration::from_secs(11);
+        floor.measured(now, total);
+        assert!(floor.get() <= ms(41), "{} at {now}", floor.get());
+    }
+}
+
 /// An hour of sleep is not a round-trip time, however seldom packets are sent.
 #[test]
 fn one_late_acknowledgement_after_sleep_does_not_raise_the_rtt_floor() {
