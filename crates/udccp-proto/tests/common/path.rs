@@ -1,6 +1,7 @@
 //! One direction of a path: a bottleneck with a queue, and what it does to packets.
 
-use udccp_base::{Datagram, Duration, Instant, Rng};
+use bytes::BytesMut;
+use udccp_base::{Datagram, Duration, Ecn, Instant, Payload, Rng};
 use udccp_wire::{PacketType, PacketView};
 
 /// The packets that a path loses.
@@ -28,6 +29,12 @@ pub struct Path {
     /// Share of packets that take up to `detour` longer.
     pub reorder: f64,
     pub detour: Duration,
+    /// Share of ECN-capable packets that get a congestion mark.
+    pub marks: f64,
+    /// Makes all packets ECN-incapable, and so removes all marks.
+    pub bleaches: bool,
+    /// Share of packets in which one bit is flipped.
+    pub corrupts: f64,
     /// The largest IP packet.
     pub mtu: usize,
     /// Whether a router reports packets that are too large.
@@ -46,6 +53,9 @@ impl Default for Path {
             duplicate: 0.0,
             reorder: 0.0,
             detour: Duration::ZERO,
+            marks: 0.0,
+            bleaches: false,
+            corrupts: 0.0,
             mtu: usize::MAX,
             reports_mtu: true,
             free: Instant::ZERO,
@@ -82,6 +92,21 @@ impl Path {
         })
     }
 
+    /// What the path makes of a packet that it carries. `None` if the UDP checksum, which hosts
+    /// verify, shows that it is damaged.
+    pub fn alter(&self, rng: &mut Rng, mut d: Datagram) -> Option<Datagram> {
+        if d.ecn.is_capable() && happens(rng, self.marks) {
+            d.ecn = Ecn::Ce;
+        }
+        if self.bleaches {
+            d.ecn = Ecn::NotEct;
+        }
+        if !happens(rng, self.corrupts) {
+            return Some(d);
+        }
+        (d.dst.port() == 0).then(|| flip_a_bit(rng, &d))
+    }
+
     fn may_lose(&self, d: &Datagram) -> bool {
         match self.loses {
             Loses::Any => true,
@@ -89,6 +114,20 @@ impl Path {
             Loses::Data => has_data(d),
         }
     }
+}
+
+/// A message begins with its number, of this many bytes. Without it, nobody knows what it was.
+pub const NUMBER: usize = 8;
+
+/// Any bit of headers or data, except those of a message's number.
+fn flip_a_bit(rng: &mut Rng, d: &Datagram) -> Datagram {
+    let mut all = BytesMut::from(&d.header[..]);
+    all.extend_from_slice(&d.payload.to_bytes());
+    let bit = rng.below(all.len() as u64 * 8) as usize;
+    let number = d.header.len()..d.header.len() + NUMBER;
+    let byte = if number.contains(&(bit / 8)) { bit / 8 - number.start } else { bit / 8 };
+    all[byte] ^= 1 << (bit % 8);
+    Datagram { header: all.freeze().into(), payload: Payload::EMPTY, ..d.clone() }
 }
 
 /// Draws a number only if that can matter, so that a path without faults leaves others' numbers.

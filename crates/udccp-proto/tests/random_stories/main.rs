@@ -41,12 +41,18 @@ fn run(seed: u64) {
     let mut teller = Teller::new(&story);
     let ((), memory) = ALLOCATOR.peak_of(|| story.parts.iter().for_each(|part| teller.tell(part)));
     assert!(memory <= MEMORY, "{memory} bytes");
+    if story.is_abrupt {
+        return teller.end_abruptly(story.end);
+    }
     teller.heal();
     teller.world.assert_delivery_both_ways();
+    let before = teller.slowed();
     let reached = teller.final_rate();
+    let slowed = teller.slowed();
     if !teller.is_path_full(reached, FAIR) {
         let fresh = Teller::new(&story).final_rate();
-        let is_fair = (0..2).all(|end| reached[end] * FAIR >= fresh[end]);
+        let is_slowed = |sender: usize| slowed[sender] > before[sender];
+        let is_fair = (0..2).all(|end| reached[end] * FAIR >= fresh[end] || is_slowed(1 - end));
         assert!(is_fair, "{reached:?} of {fresh:?} bytes per second: {}", teller.world.stats());
     }
     teller.end(story.end);

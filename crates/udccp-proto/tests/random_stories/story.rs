@@ -1,7 +1,10 @@
 //! What may happen to a connection, drawn at random.
 
+use std::num::NonZeroU32;
+
 use udccp_base::{Duration, Rng};
 use udccp_cc::Algorithm;
+use udccp_proto::ccid::ccid2::AckRatioConfig;
 use udccp_proto::{ConnectionConfig, PmtuProbing};
 
 use super::common::path::{Loses, Path};
@@ -59,6 +62,13 @@ pub(crate) enum Part {
         span: Duration,
         sends: [Sends; 2],
     },
+    /// The path from a host carries packets up to each of these sizes for a while, with bulk data
+    /// in both directions. A router reports larger ones, or not.
+    Mtus {
+        host: usize,
+        mtus: [usize; 3],
+        are_reported: bool,
+    },
     /// The path from a host has these faults from now on.
     Faults(usize, Path),
     /// A host's driver takes this long for each turn, from now on.
@@ -81,6 +91,9 @@ pub(crate) enum End {
     StopsReading(usize),
     /// All packets are lost, and both ends have to notice it.
     PeerGone,
+    /// A NAT gives the client another UDP port, which is another connection (RFC 6773 section
+    /// 3.8).
+    Rebinds,
 }
 
 #[derive(Clone, Debug)]
@@ -96,6 +109,8 @@ pub(crate) struct Story {
     /// What the applications do in the end, to measure the rate.
     pub(crate) finally: [Sends; 2],
     pub(crate) end: End,
+    /// It ends at once, without another look at the rate, and whatever faults the path has.
+    pub(crate) is_abrupt: bool,
 }
 
 impl Story {
@@ -119,20 +134,23 @@ impl Story {
             End::StopsReading(which),
             End::PeerGone,
         ];
-        // BBR estimates the path in full packets, and keeps only some small ones in flight.
-        let has_bbr = config.tx_ccids == [250] || config.rx_ccids == [250];
-        let sizes = if has_bbr { [1000; 3] } else { [20, 300, 1000] };
+        let over_udp = rng.chance(0.5);
+        let mut end = pick(rng, &ends);
+        if over_udp && rng.chance(0.1) {
+            end = End::Rebinds;
+        }
         Self {
             seed,
             config,
-            over_udp: rng.chance(0.5),
+            over_udp,
             numbers,
             delay: pick(rng, &[MS / 10, MS * 20, MS * 100, MS * 300]),
             path,
-            size: pick(rng, &sizes),
+            size: pick(rng, &[20, 300, 1000]),
             parts,
             finally: pick(rng, &finals),
-            end: pick(rng, &ends),
+            end,
+            is_abrupt: rng.chance(0.2),
         }
     }
 }
@@ -150,6 +168,9 @@ fn any_config(rng: &mut Rng) -> ConnectionConfig {
     let (cubic, vegas) = (Algorithm::Cubic(<_>::default()), Algorithm::Vegas(<_>::default()));
     c.ccid2.algorithm = pick(rng, &[Algorithm::CCID2, Algorithm::CCID2, cubic, vegas]);
     c.ccid2.max_train = pick(rng, &[1, 16]);
+    let (adapts, least) = (AckRatioConfig::Adaptive { min: 2 }, AckRatioConfig::Fixed(1));
+    let thinned = AckRatioConfig::Thinned { min: 1, acks: 20 };
+    c.ccid2.ack_ratio = pick(rng, &[adapts, adapts, thinned, least, AckRatioConfig::Fixed(16)]);
     c.recv_queue_packets = pick(rng, &[1024, 20]);
     c.send_queue_packets = pick(rng, &[128, 16]);
     c.send_cscov = rng.below(16) as u8;
@@ -157,6 +178,7 @@ fn any_config(rng: &mut Rng) -> ConnectionConfig {
     c.data_checksum = rng.chance(0.2);
     c.ndp_count = rng.chance(0.2);
     c.ecn = rng.chance(0.8);
+    c.ecn_probe = pick(rng, &[None, None, NonZeroU32::new(20)]);
     c.pmtu_probing = rng.chance(0.3).then(PmtuProbing::default);
     c.keep_alive = pick(rng, &[None, None, Some(SECOND * 25)]);
     // No part loses all packets for longer.
@@ -173,7 +195,7 @@ fn any_sends(rng: &mut Rng) -> Sends {
 fn any_part(rng: &mut Rng, path: &Path, config: &ConnectionConfig) -> Part {
     let host = rng.below(2) as usize;
     let sends = [any_sends(rng), any_sends(rng)];
-    match rng.below(14) {
+    match rng.below(15) {
         0..3 => {
             let reads = [Reads::All, Reads::All, Reads::All, Reads::Nothing, Reads::Slowly];
             let reads = [pick(rng, &reads), pick(rng, &reads)];
@@ -183,7 +205,9 @@ fn any_part(rng: &mut Rng, path: &Path, config: &ConnectionConfig) -> Part {
         4 | 5 => Part::Stopped {
             host,
             span: pick(rng, &[MS * 100, SECOND, SECOND * 10, MINUTE, MINUTE * 10]),
-            stands_still: rng.chance(0.3),
+            // With a clock that stood still, Vegas measures a round-trip time that the path never
+            // reaches again, and takes what is above it for a queue.
+            stands_still: rng.chance(0.3) && !matches!(config.ccid2.algorithm, Algorithm::Vegas(_)),
             keeps: pick(rng, &[0, 20, 200]),
             others: sends[0],
         },
@@ -199,6 +223,12 @@ fn any_part(rng: &mut Rng, path: &Path, config: &ConnectionConfig) -> Part {
             0 => Part::PathChanges(host),
             _ => Part::SlowReceiver(host, rng.chance(0.5)),
         },
+        13 => Part::Mtus {
+            host,
+            mtus: [(); 3].map(|()| pick(rng, &[1500, 1400, 1280, 600])),
+            // Without reports and probes, large packets are lost for ever.
+            are_reported: config.pmtu_probing.is_none() || rng.chance(0.5),
+        },
         _ => Part::Size(pick(rng, &[20, 300, 1000, 1400])),
     }
 }
@@ -206,7 +236,7 @@ fn any_part(rng: &mut Rng, path: &Path, config: &ConnectionConfig) -> Part {
 fn any_faults(rng: &mut Rng, path: &Path, config: &ConnectionConfig) -> Path {
     let mut faults = path.clone();
     for _ in 0..=rng.below(2) {
-        match rng.below(8) {
+        match rng.below(11) {
             0 | 1 => {
                 faults.loss = pick(rng, &[0.01, 0.1, 0.3, 0.9]);
                 faults.loses = pick(rng, &[Loses::Any, Loses::Acks, Loses::Data]);
@@ -220,9 +250,11 @@ fn any_faults(rng: &mut Rng, path: &Path, config: &ConnectionConfig) -> Path {
             5 => faults.duplicate = pick(rng, &[0.1, 1.0]),
             6 => {
                 faults.mtu = pick(rng, &[1400, 1280, 600]);
-                // Without reports and probes, large packets are lost for ever.
                 faults.reports_mtu = config.pmtu_probing.is_none() || rng.chance(0.5);
             }
+            7 => faults.marks = pick(rng, &[0.01, 0.3, 1.0]),
+            8 => faults.bleaches = true,
+            9 => faults.corrupts = pick(rng, &[0.01, 0.1]),
             _ => {
                 faults.rate = Some(pick(rng, &[1_000, 10_000, 60_000]));
                 faults.queue = pick(rng, &[MS * 200, SECOND * 2]);

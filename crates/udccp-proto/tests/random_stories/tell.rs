@@ -23,6 +23,7 @@ const BEFORE_WRAP: u64 = 700;
 const RECOVERY: Duration = Duration::from_secs(200);
 const RECOVERY_RTTS: u64 = 200;
 const MEASURED_SECONDS: u64 = 30;
+const UDP_PORT: u16 = 6511;
 
 /// The state of a story that is being told.
 pub(crate) struct Teller {
@@ -52,6 +53,7 @@ impl Teller {
         let mut world = World::connecting(story.seed, rng, hosts, settings, story.delay);
         world.paths = [0, 1].map(|_| story.path.clone());
         world.size = story.size;
+        world.covered = covered(&story.config);
         world.hosts.iter_mut().for_each(|host| host.mailbox_limit = 200);
         Self { world, story: Arc::clone(story), owes: [0; 2] }
     }
@@ -75,6 +77,13 @@ impl Teller {
                 }
                 self.run(sends, [Reads::All; 2], span);
                 self.world.paths = whole;
+            }
+            Part::Mtus { host, mtus, are_reported } => {
+                for mtu in mtus {
+                    let path = &mut self.world.paths[host];
+                    (path.mtu, path.reports_mtu) = (mtu, are_reported);
+                    self.run([Sends::Bulk; 2], [Reads::All; 2], SECOND * 5);
+                }
             }
             Part::Faults(host, ref path) => self.world.paths[host] = path.clone(),
             Part::Slow(host, turn) => self.world.hosts[host].turn = turn,
@@ -158,6 +167,13 @@ impl Teller {
             .map(|end: usize| (self.world.received()[end] - before[end]) * size / MEASURED_SECONDS)
     }
 
+    /// How often each end was told that its receiver is slow. The window then does not grow (RFC
+    /// 4340 section 11.6): short receive queues are half full now and then.
+    pub(crate) fn slowed(&self) -> [u64; 2] {
+        let stats = |host: usize| self.world.hosts[host].end.stats(self.world.id(host));
+        [0, 1].map(|host| stats(host).map_or(0, |s| s.counters.slow_receiver_received))
+    }
+
     /// Whether those who send use at least one part in `parts` of their path.
     pub(crate) fn is_path_full(&self, received: [u64; 2], parts: u64) -> bool {
         let rate = self.story.path.rate.unwrap_or(u64::MAX / parts);
@@ -173,6 +189,30 @@ impl Teller {
         self.run([Sends::Bulk; 2], [Reads::All; 2], SECOND * 20);
         let received = self.world.received()[1 - host] - before;
         assert!(received > 0, "{}", self.world.stats());
+    }
+
+    /// One end closes, or both do, at any time. What closes is over in time. Its peer is over once
+    /// a message shows that.
+    pub(crate) fn end_abruptly(mut self, end: End) {
+        let closing = match end {
+            End::Closes(host) | End::StopsReading(host) | End::Released(host) => host..host + 1,
+            End::BothClose | End::PeerGone | End::Rebinds => 0..2,
+        };
+        let world = &mut self.world;
+        closing.clone().for_each(|host| world.call(host, |end, at, id| end.close(at, id)));
+        world.pass(SECOND * 1000);
+        let is_over = |world: &World, host| world.state(host).is_none_or(State::is_over);
+        let are_over = closing.clone().all(|host| is_over(world, host));
+        assert!(are_over, "{}", world.stats());
+        world.paths = world.paths.clone().map(|_| self.story.path.clone());
+        (0..2).for_each(|host| world.send(host));
+        world.pass(self.story.config.silence_timeout + SECOND * 1000);
+        for host in [CLIENT, SERVER] {
+            assert!(is_over(world, host), "host {host}: {}", world.stats());
+            world.read(host);
+            world.call(host, |end, at, id| end.release(at, id));
+        }
+        assert_nothing_is_left(world);
     }
 
     /// The connection ends, and leaves nothing behind.
@@ -197,18 +237,32 @@ impl Teller {
                 world.call(1 - host, |end, at, id| end.release(at, id));
                 return assert_nothing_is_left(world);
             }
-            End::PeerGone => {
-                world.loss = 1.0;
+            End::PeerGone | End::Rebinds => {
+                match end {
+                    End::Rebinds => world.rebound = Some((UDP_PORT, UDP_PORT + 1)),
+                    _ => world.loss = 1.0,
+                }
                 (0..2).for_each(|host| world.send(host));
                 world.pass(self.story.config.silence_timeout + SECOND * 1000);
             }
         }
         world.pass(SECOND * 1000);
         for host in [CLIENT, SERVER] {
-            assert_over(world, host, end == End::PeerGone);
+            let is_silent = end == End::PeerGone || end == End::Rebinds;
+            assert_over(world, host, is_silent);
             world.call(host, |end, at, id| end.release(at, id));
         }
         assert_nothing_is_left(world);
+    }
+}
+
+/// Bytes at the beginning of a message that a checksum covers. Partial coverage is only used if the
+/// peer accepts it.
+fn covered(config: &ConnectionConfig) -> usize {
+    match config.send_cscov {
+        0 => usize::MAX,
+        _ if config.min_cscov == 0 || config.data_checksum => usize::MAX,
+        words => (usize::from(words) - 1) * 4,
     }
 }
 
@@ -216,8 +270,8 @@ fn options(story: &Story) -> ConnectOptions {
     let mut options =
         ConnectOptions { local_port: Some(40_000), ..connect_options(story.config.clone()) };
     if story.over_udp {
-        options.local.set_port(6511);
-        options.remote.set_port(6511);
+        options.local.set_port(UDP_PORT);
+        options.remote.set_port(UDP_PORT);
     }
     options
 }
@@ -242,6 +296,8 @@ fn assert_over(world: &mut World, host: usize, is_silent: bool) {
     let is_right = match why {
         Err(RecvError::Closed(CloseReason::PeerSilent)) => is_silent,
         Err(RecvError::Closed(CloseReason::LocalClose | CloseReason::PeerClose)) => !is_silent,
+        // The server does not know a connection from the new port.
+        Err(RecvError::Closed(CloseReason::PeerReset { .. })) => world.rebound.is_some(),
         Err(RecvError::ReadShutdown) => world.state(host).is_none_or(State::is_over),
         _ => false,
     };
