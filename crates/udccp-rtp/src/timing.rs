@@ -101,6 +101,16 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_is_finite_without_bandwidth_and_before_the_first_sender_counts() {
+        // As if RTCP had a byte a second.
+        let poor = Interval { bandwidth: 0, ..two() };
+        assert_eq!(poor.deterministic(), Duration::from_secs(200));
+        // The only sender, of which nobody knows yet, has a quarter of 400 bytes a second.
+        let unknown = Interval { members: 8, senders: 0, average_bytes: 1000.0, ..two() };
+        assert_eq!(unknown.deterministic(), Duration::from_secs(10));
+    }
+
+    #[test]
     fn the_average_moves_by_a_sixteenth() {
         assert!((average(100.0, 260) - 110.0).abs() < 1e-9);
     }

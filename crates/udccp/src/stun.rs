@@ -59,6 +59,33 @@ impl Inbox {
 mod tests {
     use super::*;
 
+    /// A message whose header says `length`, with this many bytes of attributes.
+    fn message(first: u8, length: u16, attributes: usize) -> Vec<u8> {
+        let mut bytes = vec![first, 1];
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(&MAGIC_COOKIE);
+        bytes.resize(HEADER_BYTES + attributes, 7);
+        bytes
+    }
+
+    #[test]
+    fn stun_has_two_zero_bits_its_cookie_and_whole_words() {
+        for (first, length) in [(0, 0), (1, 8), (0x3f, 1200)] {
+            assert!(is_stun(&message(first, length, length.into())), "{first} {length}");
+        }
+        for (first, length, attributes) in
+            [(0x40, 8, 8), (0x80, 8, 8), (0xff, 8, 8), (0, 8, 4), (0, 8, 12), (0, 0, 4), (0, 6, 6)]
+        {
+            assert!(!is_stun(&message(first, length, attributes)), "{first} {length} {attributes}");
+        }
+        for byte in 4..8 {
+            let mut other = message(0, 0, 0);
+            other[byte] ^= 1;
+            assert!(!is_stun(&other), "byte {byte}");
+        }
+        assert!((0..HEADER_BYTES).all(|len| !is_stun(&message(0, 0, 0)[..len])));
+    }
+
     #[test]
     fn memory_for_unread_stun_messages_is_bounded() {
         let mut inbox = Inbox::default();
