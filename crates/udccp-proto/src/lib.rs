@@ -21,6 +21,7 @@ pub mod ackvec;
 pub mod ccid;
 mod config;
 mod connection;
+mod count;
 mod endpoint;
 mod error;
 mod event;

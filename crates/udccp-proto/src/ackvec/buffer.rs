@@ -38,7 +38,7 @@ pub struct AckVectorBuffer {
     nonces: Nonces,
     records: Records,
     ecn_incapable: bool,
-    overflowed: u64,
+    overflowed: u32,
 }
 
 impl AckVectorBuffer {
@@ -119,7 +119,7 @@ impl AckVectorBuffer {
         }
         self.ackno = Some(seq);
         self.nonces.clear(oldest, gone);
-        self.overflowed += gone;
+        self.note_overflow(gone);
     }
 
     /// Records a packet `back` behind the newest, by the table of RFC 4340 section 11.4.1.
@@ -138,12 +138,16 @@ impl AckVectorBuffer {
         self.cells.set_state(back, state);
         self.nonces.clear(seq, 1);
         let gone = before - self.cells.packets();
-        self.overflowed += gone;
+        self.note_overflow(gone);
         if ecn == Ecn::Ect1 && back < self.cells.packets() {
             self.nonces.set(seq, self.cells.most_packets());
         }
         self.nonces.clear(oldest, gone);
         self.records.on_late_change(seq);
+    }
+
+    fn note_overflow(&mut self, packets: u64) {
+        self.overflowed = self.overflowed.saturating_add(packets as u32);
     }
 
     /// The oldest packet in the vector.
@@ -227,9 +231,10 @@ impl AckVectorBuffer {
         4 * self.cells.len() > 3 * self.cells.max()
     }
 
-    /// Number of packets discarded for lack of space before the peer confirmed their reports.
+    /// Number of packets discarded for lack of space before the peer confirmed their reports, at
+    /// most `u32::MAX`.
     pub fn overflowed_packets(&self) -> u64 {
-        self.overflowed
+        self.overflowed.into()
     }
 }
 

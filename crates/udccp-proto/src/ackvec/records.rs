@@ -32,12 +32,12 @@ pub(super) struct Records {
     oldest: Option<Record>,
     /// Everything else, allocated when first needed.
     more: Option<Box<More>>,
-    /// Largest number of packets per record. It grows while many acknowledgements are in flight.
-    stride: u32,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct More {
+    /// Largest number of packets per record. It grows while many acknowledgements are in flight.
+    stride: u32,
     /// Records after the oldest.
     list: VecDeque<Record>,
     /// The lowest packet whose state changed after it was reported, and our newest packet from
@@ -46,14 +46,20 @@ struct More {
     late: Option<(Seqno, Seqno)>,
 }
 
+impl Default for More {
+    fn default() -> Self {
+        Self { stride: 1, list: VecDeque::new(), late: None }
+    }
+}
+
 impl Records {
     pub(super) fn new() -> Self {
-        Self { oldest: None, more: None, stride: 1 }
+        Self { oldest: None, more: None }
     }
 
     #[inline]
     pub(super) fn on_sent(&mut self, our_seq: Seqno, ackno: Seqno) {
-        let stride = u64::from(self.stride);
+        let stride = self.more.as_ref().map_or(1, |more| u64::from(more.stride));
         let joins = |last: &&mut Record| {
             last.last.next() == our_seq && (last.ackno == ackno || last.packets() < stride)
         };
@@ -68,7 +74,6 @@ impl Records {
     fn add(&mut self, our_seq: Seqno, ackno: Seqno) {
         if self.len() == MAX_RECORDS {
             self.thin_out();
-            self.stride = (2 * self.stride).min(MAX_STRIDE);
         }
         let record = Record { first: our_seq, last: our_seq, ackno };
         match self.oldest {
@@ -106,8 +111,9 @@ impl Records {
         while self.oldest.is_some_and(|r| r.last.is_before(our_seq)) {
             self.pop_oldest();
         }
-        if self.len() < MAX_RECORDS / 4 {
-            self.stride = 1;
+        let are_few = self.len() < MAX_RECORDS / 4;
+        if let Some(more) = self.more.as_mut().filter(|_| are_few) {
+            more.stride = 1;
         }
         let record = self.oldest.filter(|r| r.first.at_most(our_seq))?;
         if record.last == our_seq {
@@ -128,7 +134,8 @@ impl Records {
     /// Halves the list. Two records of adjacent packets become one, which confirms only what both
     /// reported. Otherwise the older record is removed. Both only delay the removal of history.
     fn thin_out(&mut self) {
-        let list = &mut self.more.get_or_insert_default().list;
+        let More { list, stride, .. } = &mut **self.more.get_or_insert_default();
+        *stride = (2 * *stride).min(MAX_STRIDE);
         list.extend(self.oldest.take());
         list.rotate_right(1);
         let mut kept = 0;

@@ -7,7 +7,7 @@ use udccp_base::{Instant, MaybeInstant};
 use udccp_wire::Seqno;
 
 use super::ccid2::{Ccid2Receiver, Ccid2Sender, UnusedCcid2};
-use super::ccid3::{Ccid3Receiver, Ccid3Sender, UnusedCcid3};
+use super::ccid3::{Ccid3Receiver, Ccid3Sender, UnusedCcid3, UnusedCcid3Receiver};
 use super::{CcidReceiver, CcidSender, FeatureNeed, Feedback, ReceivedInfo, ReceivedRun};
 use crate::config::ConnectionConfig;
 
@@ -20,7 +20,7 @@ pub enum SenderHalf {
     Tfrc(Box<Ccid3Sender>),
     /// CCID 2, before the first data.
     UnusedCcid2(Box<UnusedCcid2>),
-    /// CCID 3, before the first data.
+    /// CCID 3 or 4, before the first data.
     UnusedCcid3(Box<UnusedCcid3>),
     /// Another registered CCID; in two boxes, because these are rare and connections are many.
     Other(Box<OtherSender>),
@@ -64,7 +64,7 @@ impl SenderHalf {
     pub(crate) fn whole(&self, config: &ConnectionConfig) -> Option<Self> {
         match self {
             Self::UnusedCcid2(tx) => Some(Self::Ccid2(Box::new(tx.whole(&config.ccid2)))),
-            Self::UnusedCcid3(tx) => Some(Self::Tfrc(Box::new(tx.whole(&config.ccid3)))),
+            Self::UnusedCcid3(tx) => Some(Self::Tfrc(Box::new(tx.whole(config)))),
             Self::Ccid2(_) | Self::Tfrc(_) | Self::Other(_) => None,
         }
     }
@@ -77,8 +77,23 @@ pub enum ReceiverHalf {
     Ccid2(Ccid2Receiver),
     /// CCID 3 or 4.
     Tfrc(TfrcReceiver),
+    /// CCID 3 or 4, before the first data.
+    UnusedTfrc(UnusedCcid3Receiver),
     /// Another registered CCID.
     Other(Box<Box<dyn CcidReceiver>>),
+}
+
+impl ReceiverHalf {
+    /// The whole half, if this one only stands in for it until the first data. The settings are
+    /// those that it was made with.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn whole(&self, config: &ConnectionConfig) -> Option<Self> {
+        match self {
+            Self::UnusedTfrc(rx) => Some(Self::Tfrc(TfrcReceiver::new(rx.whole(config).into()))),
+            Self::Ccid2(_) | Self::Tfrc(_) | Self::Other(_) => None,
+        }
+    }
 }
 
 /// A receiver half of CCID 3 or 4, and whether it has anything to report. A connection that only
@@ -172,6 +187,7 @@ macro_rules! of_receiver {
         match $half {
             $crate::ccid::ReceiverHalf::Ccid2($rx) => $call,
             $crate::ccid::ReceiverHalf::Tfrc($rx) => $call,
+            $crate::ccid::ReceiverHalf::UnusedTfrc($rx) => $call,
             $crate::ccid::ReceiverHalf::Other($rx) => $call,
         }
     };

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ccid::ccid2::{self, Ccid2Config, Ccid2Receiver, Ccid2Sender, UnusedCcid2};
-use crate::ccid::ccid3::{self, Ccid3Config, Ccid3Receiver, Ccid3Sender, UnusedCcid3};
-use crate::ccid::ccid4::{self, Ccid4Config};
-use crate::ccid::{
-    CcidReceiver, CcidSender, FeatureNeed, OtherSender, ReceiverHalf, SenderHalf, TfrcReceiver,
+use crate::ccid::ccid3::{
+    self, Ccid3Config, Ccid3Receiver, Ccid3Sender, UnusedCcid3, UnusedCcid3Receiver,
 };
+use crate::ccid::ccid4::{self, Ccid4Config};
+use crate::ccid::{CcidReceiver, CcidSender, FeatureNeed, OtherSender, ReceiverHalf, SenderHalf};
 
 /// The settings that a half-connection starts with.
 #[derive(Clone, Debug)]
@@ -155,6 +155,13 @@ enum TfrcFactory {
 }
 
 impl TfrcFactory {
+    fn number(&self) -> u8 {
+        match self {
+            Self::Ccid3 => ccid3::NUMBER,
+            Self::Ccid4 => ccid4::NUMBER,
+        }
+    }
+
     fn sender_of(&self, setup: &CcidSetup<'_>) -> Box<Ccid3Sender> {
         let size = setup.packet_size_bytes;
         Box::new(match self {
@@ -185,16 +192,13 @@ impl CcidFactory for TfrcFactory {
     }
 
     fn sender_half(&self, setup: &CcidSetup<'_>) -> SenderHalf {
-        match self {
-            Self::Ccid3 => {
-                SenderHalf::UnusedCcid3(Box::new(UnusedCcid3::new(setup.packet_size_bytes)))
-            }
-            Self::Ccid4 => SenderHalf::Tfrc(self.sender_of(setup)),
-        }
+        let unused = UnusedCcid3::new(self.number(), setup.packet_size_bytes);
+        SenderHalf::UnusedCcid3(Box::new(unused))
     }
 
     fn receiver_half(&self, setup: &CcidSetup<'_>) -> ReceiverHalf {
-        ReceiverHalf::Tfrc(TfrcReceiver::new(self.receiver_of(setup)))
+        let unused = UnusedCcid3Receiver::new(self.number(), setup.packet_size_bytes);
+        ReceiverHalf::UnusedTfrc(unused)
     }
 }
 

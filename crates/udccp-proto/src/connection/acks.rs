@@ -9,6 +9,7 @@ use super::timing::DEFAULT_RTT;
 use super::{Connection, Ctx, Received};
 use crate::ackvec::{is_before_isn, is_invalid_drop};
 use crate::ccid::{AckInfo, PeerDrops};
+use crate::count::count;
 use crate::event::{DropReason, EventKind, MessageFate};
 
 /// Factor of the Sequence Window over the packets in flight (RFC 4340 section 7.5.2).
@@ -83,7 +84,7 @@ impl Connection {
         if self.send.has_open_fates() && tells_all {
             self.settle_fates(ctx, &info);
         }
-        self.path.on_ack(ackno, cells, self.counters.data_packets_lost);
+        self.path.on_ack(ackno, cells, self.counters.data_packets_lost());
     }
 
     /// Reports the fates of messages that the application tracks.
@@ -127,8 +128,9 @@ impl Connection {
     fn tell_sender_half(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
         let outcome = self.cc.on_ack(&self.config, ctx.now, info);
         let c = &mut self.counters;
-        c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
-        c.data_packets_lost += u64::from(outcome.newly_lost);
+        c.data_packets_acked += u64::from(outcome.newly_acked);
+        c.data_packets_acked += u64::from(outcome.late);
+        count!(*c, data_packets_lost += outcome.newly_lost);
         if outcome.probes_reported | outcome.probes_hidden != 0 {
             c.rare().ecn_probes_reported += u64::from(outcome.probes_reported);
             c.rare().ecn_probes_hidden += u64::from(outcome.probes_hidden);

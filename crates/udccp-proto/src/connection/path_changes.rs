@@ -34,7 +34,7 @@ impl Connection {
 
     /// A router reports that a packet was too big. `quoted` is its number if it is one of ours.
     pub(crate) fn on_too_big(&mut self, ctx: &mut Ctx<'_>, mtu: u16, quoted: Option<Seqno>) {
-        let (gss, lost) = (self.seq.gss, self.counters.data_packets_lost);
+        let (gss, lost) = (self.seq.gss, self.counters.data_packets_lost());
         let known = Situation { rtt: self.rtt(), gss, lost };
         let change = self.path.on_too_big(ctx.now, mtu, quoted, known);
         self.follow_path(ctx, change);
@@ -85,10 +85,10 @@ impl Connection {
             }
             return;
         }
-        let c = &mut self.counters;
         // No report will come for packets in flight now: count them as lost.
+        let c = self.counters();
         let settled = c.data_packets_acked + c.data_packets_lost;
-        c.data_packets_lost += c.data_packets_sent.saturating_sub(settled);
+        self.counters.rare().data_packets_lost += c.data_packets_sent.saturating_sub(settled);
         self.settle_all_fates(ctx, MessageFate::Unknown);
         self.timing.handshake_rtt = MaybeDuration::NONE;
         //= 4340-10.5-1

@@ -32,14 +32,14 @@ impl Connection {
             send_queue_bytes: self.send.queue().bytes(),
             recv_queue_packets,
             recv_queue_bytes,
-            counters: self.counters.all(),
+            counters: self.counters(),
         }
     }
 
     /// Whether every queued message was sent, and then reported or given up.
     pub(crate) fn is_accounted_for(&self) -> bool {
         let awaits_reports = self.cc.awaits_reports().unwrap_or_else(|| {
-            let c = &self.counters;
+            let c = self.counters();
             c.data_packets_acked + c.data_packets_lost < c.data_packets_sent
         });
         self.send.queue().is_empty() && !awaits_reports
@@ -57,7 +57,7 @@ impl Connection {
 
     /// The counters, without the state of congestion control.
     pub(crate) fn counters(&self) -> ConnectionCounters {
-        self.counters.all()
+        self.counters.all(self.seq.sent())
     }
 
     /// Largest payload in bytes.

@@ -58,6 +58,11 @@ impl Sequence {
         self.gss
     }
 
+    /// Number of packets sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.gss.next().sub(self.iss.value()).value()
+    }
+
     /// Low end of the window for received numbers.
     pub(crate) fn swl(&mut self) -> Seqno {
         let low = self.gsr.next().sub(self.window_remote / 4);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ccid::ccid2::{Ccid2Receiver, Ccid2Sender, UnusedCcid2};
-use crate::ccid::ccid3::{Ccid3Receiver, Ccid3Sender, UnusedCcid3};
+use crate::ccid::ccid3::{Ccid3Receiver, Ccid3Sender, UnusedCcid3, UnusedCcid3Receiver};
 use crate::endpoint::Endpoint;
 
 /// Makes growth visible in review: `cargo test -p udccp-proto sizes` prints the new table.
@@ -33,6 +33,7 @@ fn the_table_of_sizes_is_the_committed_one() {
         Ccid3Sender,
         UnusedCcid3,
         Ccid3Receiver,
+        UnusedCcid3Receiver,
     );
     assert_eq!(table, include_str!("sizes.txt"), "sizes.txt should be:\n{table}");
 }

@@ -25,7 +25,7 @@ impl Connection {
             State::Request | State::Respond => self.tear_down(ctx, State::Closed, reason),
             State::PartOpen | State::Open | State::CloseReq | State::Closing => {
                 let (gss, gar) = (self.seq.gss, self.seq.gar);
-                let received = self.counters.packets_received;
+                let received = self.counters().packets_received;
                 match self.ending.on_refusal(Refused { seq, received, gss, gar }) {
                     Refusal::Old => {}
                     Refusal::Doubt => self.ask_for_life(),

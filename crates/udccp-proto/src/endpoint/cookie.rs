@@ -172,8 +172,8 @@ mod tests {
     //= 4340-8.1.4-7 test
     #[test]
     fn a_cookie_opens_only_unchanged_at_the_same_addresses_with_the_same_secret() {
-        let (ours, _) = Secrets::new(&[1; 32]);
-        let (others, _) = Secrets::new(&[2; 32]);
+        let ours = Secrets::new([1; 32]);
+        let others = Secrets::new([2; 32]);
         let sealed = cookie().seal(&ours, &tuple(9)).unwrap().concat();
         assert_eq!(open(&ours, &tuple(9), &sealed, 0), Some(cookie()));
         assert_eq!(open(&ours, &tuple(9), &sealed, 3600), Some(cookie()), "its age is not hidden");
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_cookie_is_bound_to_its_listener_and_time() {
-        let (ours, _) = Secrets::new(&[1; 32]);
+        let ours = Secrets::new([1; 32]);
         let sealed = cookie().seal(&ours, &tuple(9)).unwrap().concat();
         let at = |now, listener| Cookie::open(&ours, now, &tuple(9), &sealed, |_| listener);
         let made = cookie().made;
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_long_cookie_takes_two_options_and_a_longer_one_is_refused() {
-        let (secrets, _) = Secrets::new(&[1; 32]);
+        let secrets = Secrets::new([1; 32]);
         let with = |n| Cookie { options: vec![0; n], ..cookie() }.seal(&secrets, &tuple(1));
         assert_eq!(with(230).unwrap().len(), 1);
         assert_eq!(with(231).unwrap().iter().map(Vec::len).collect::<Vec<_>>(), [253, 1]);

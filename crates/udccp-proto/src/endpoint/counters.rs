@@ -8,9 +8,9 @@ use crate::stats::EndpointStats;
 pub(super) struct Counters {
     pub(super) datagrams_received: u64,
     pub(super) datagrams_sent: u64,
-    pub(super) connects: u64,
-    pub(super) accepts: u64,
-    /// All other counters. Those above are 0 here.
+    pub(super) connects: u32,
+    pub(super) accepts: u32,
+    /// All other counters, and what those above could not hold.
     rare: Option<Box<EndpointStats>>,
 }
 
@@ -23,12 +23,11 @@ impl Counters {
 
     /// All counters.
     pub(super) fn all(&self) -> EndpointStats {
-        EndpointStats {
-            datagrams_received: self.datagrams_received,
-            datagrams_sent: self.datagrams_sent,
-            connects: self.connects,
-            accepts: self.accepts,
-            ..self.rare.as_deref().copied().unwrap_or_default()
-        }
+        let mut all = self.rare.as_deref().copied().unwrap_or_default();
+        all.datagrams_received = self.datagrams_received;
+        all.datagrams_sent = self.datagrams_sent;
+        all.connects += u64::from(self.connects);
+        all.accepts += u64::from(self.accepts);
+        all
     }
 }

@@ -6,6 +6,7 @@ use super::Endpoint;
 use super::slots::Slot;
 use crate::connection::Ctx;
 use crate::state::State;
+use crate::tuple::FourTuple;
 
 /// Maximum number of packets that a connection sends in one turn: enough for one batch of a driver.
 pub(super) const PACKETS_PER_TURN: u32 = 16;
@@ -148,10 +149,9 @@ impl Endpoint {
     /// timer is set, and it is removed if it has ended.
     #[inline(always)]
     fn poll_connection(&mut self, now: Instant, index: u32, out: &mut Option<Datagram>) -> Sent {
-        let Self { slots, events, arena, ccids, ready, turn, timers, .. } = self;
+        let Self { slots, events, arena, ccids, ready, timers, .. } = self;
         let Some(Slot { connection: Some(connection), is_ready, .. }) = slots.slot(index) else {
             ready.pop_front();
-            *turn = 0;
             return Sent::Nothing;
         };
         let sent = connection.poll_usual(now, arena, out).unwrap_or_else(|| {
@@ -162,7 +162,7 @@ impl Endpoint {
             return sent;
         }
         ready.pop_front();
-        (*turn, *is_ready) = (0, false);
+        *is_ready = false;
         match connection.usual_timeout() {
             Some(at) => timers.set(index, at),
             None => self.settle_any(index),
@@ -174,11 +174,12 @@ impl Endpoint {
     /// the caller stays within what is left of its turn.
     #[inline]
     pub(super) fn took_turn(&mut self, index: u32, packets: u32) {
-        self.turn += packets;
+        self.ready.turn += packets;
         self.last_sender = index;
-        if self.turn >= PACKETS_PER_TURN {
+        let turn = self.ready.turn;
+        if turn >= PACKETS_PER_TURN {
             self.ready.rotate();
-            self.turn %= PACKETS_PER_TURN;
+            self.ready.turn = turn % PACKETS_PER_TURN;
         }
     }
 
@@ -206,7 +207,7 @@ impl Endpoint {
             let was_there = self.table.remove(&tuple, index);
             if let Some(until) = connection.cookie_until().filter(|_| was_there) {
                 // The same Init Cookie must not create the connection again.
-                self.table.retire(&tuple, until);
+                self.retire(&tuple, until);
             }
             self.timers.set(index, MaybeInstant::NONE);
         } else {
@@ -214,7 +215,7 @@ impl Endpoint {
             // Only addresses and ports are kept, whether or not the application has released it.
             if state == State::TimeWait && self.table.remove(&tuple, index) {
                 // Without a timer, it never ends.
-                self.table.retire(&tuple, until.unwrap_or(Instant::MAX));
+                self.retire(&tuple, until.unwrap_or(Instant::MAX));
             }
             self.timers.set(index, at.into());
         }
@@ -222,6 +223,10 @@ impl Endpoint {
         if released && state.is_over() {
             self.forget(index);
         }
+    }
+
+    fn retire(&mut self, tuple: &FourTuple, until: Instant) {
+        self.table.retire(&self.secrets, self.max_timewaits, tuple, until);
     }
 
     fn forget(&mut self, index: u32) {

@@ -64,17 +64,15 @@ pub struct Endpoint {
     events: Events,
     /// Answers to packets that belong to no connection.
     answers: Answers,
-    /// How many packets the first of the ready connections has sent in its turn.
-    turn: u32,
-    /// The connection that sent the last packet.
-    last_sender: u32,
     /// The first time at which the quiet time or a TIMEWAIT ends, or an invitation is due. Most
     /// endpoints have none, and these are far apart in memory.
     rare_wake: MaybeInstant,
     /// No packet is sent before this time (RFC 4340 section 7.3).
     quiet_until: MaybeInstant,
+    /// The connection that sent the last packet.
+    last_sender: u32,
     outside: Pressure,
-    /// A setting of [`EndpointConfig`], as `ccids`, `max_connections` and `ephemeral_ports` below.
+    /// A setting of [`EndpointConfig`], as `ccids` and the last few fields.
     receive_checksum_offload: bool,
     counters: Counters,
     table: Table,
@@ -87,25 +85,26 @@ pub struct Endpoint {
     secrets: Secrets,
     resets: Resets,
     max_connections: u32,
+    max_timewaits: u32,
+    resets_per_sec: u32,
     ephemeral_ports: (u16, u16),
 }
 
 impl Endpoint {
     /// An endpoint without connections.
     pub fn new(config: EndpointConfig) -> Self {
-        let (secrets, table_hash) = Secrets::new(&config.secret);
+        let limit = |most: usize| u32::try_from(most).unwrap_or(u32::MAX);
         Self {
-            secrets,
+            secrets: Secrets::new(config.secret),
             slots: Slots::default(),
-            table: Table::new(table_hash, config.max_timewaits),
+            table: Table::new(),
             listeners: Listeners::default(),
             timers: Timers::default(),
             ready: Ready::new(),
             held_acks: None,
-            turn: 0,
             events: Some(Box::default()),
             answers: Answers::default(),
-            resets: Resets::new(config.out_of_the_blue_resets_per_sec),
+            resets: Resets::default(),
             rare_wake: config.quiet_until.into(),
             quiet_until: config.quiet_until.into(),
             outside: Pressure::None,
@@ -114,7 +113,9 @@ impl Endpoint {
             arena: Arena::default(),
             counters: Counters::default(),
             ccids: config.ccids,
-            max_connections: u32::try_from(config.max_connections).unwrap_or(u32::MAX),
+            max_connections: limit(config.max_connections),
+            max_timewaits: limit(config.max_timewaits),
+            resets_per_sec: config.out_of_the_blue_resets_per_sec,
             ephemeral_ports: config.ephemeral_ports,
         }
     }
@@ -169,7 +170,7 @@ impl Endpoint {
         connection.start(now);
         let tuple = *connection.tuple();
         let index = self.slots.insert(connection);
-        self.table.insert(&self.slots, &tuple, index);
+        self.table.insert(&self.secrets, &self.slots, &tuple, index);
         self.make_ready(index);
         index
     }

@@ -10,15 +10,23 @@ use udccp_wire::Seqno;
 use crate::ids::ListenerId;
 use crate::tuple::FourTuple;
 
-/// Keyed hashes of one endpoint.
+/// Keyed hashes of one endpoint. Keys are derived at each use, which is rare: when a connection
+/// begins.
 #[derive(Clone, Debug)]
 pub(super) struct Secrets {
-    sequence: [u8; 16],
-    ports: [u8; 16],
-    cookies: [u8; 16],
+    secret: [u8; 32],
     /// This many port counters, which hides the number of connections (RFC 6056 section 3.3.4).
     /// Most endpoints have no ephemeral ports, so it is made with the first.
     counters: Option<Box<[u16; 16]>>,
+}
+
+/// What a key is for. Numbers are part of the keys.
+#[derive(Clone, Copy)]
+enum Purpose {
+    Sequence = 0,
+    Ports = 1,
+    Table = 2,
+    Cookies = 3,
 }
 
 /// Hash of the connection table. The key prevents attacks that fill one bucket, and every run with
@@ -42,21 +50,25 @@ const COOKIE_KEY_NANOS: u64 = 60_000_000_000;
 const LOW_BITS: u64 = (1 << 24) - 1;
 
 impl Secrets {
-    /// Derives all keys from one secret.
-    pub(super) fn new(secret: &[u8; 32]) -> (Self, TableHash) {
-        let key = |purpose: u8| {
-            let mut out = [0; 16];
-            for (half, bytes) in out.chunks_exact_mut(8).enumerate() {
-                let mut h = SipHasher24::new_with_key(first_half(secret));
-                h.write(&secret[16..]);
-                h.write(&[purpose, half as u8]);
-                bytes.copy_from_slice(&h.finish().to_be_bytes());
-            }
-            out
-        };
-        let (sequence, ports, cookies) = (key(0), key(1), key(3));
-        let secrets = Self { sequence, ports, cookies, counters: None };
-        (secrets, TableHash(key(2)))
+    /// All keys are derived from one secret.
+    pub(super) fn new(secret: [u8; 32]) -> Self {
+        Self { secret, counters: None }
+    }
+
+    fn key(&self, purpose: Purpose) -> [u8; 16] {
+        let mut out = [0; 16];
+        for (half, bytes) in out.chunks_exact_mut(8).enumerate() {
+            let mut h = SipHasher24::new_with_key(first_half(&self.secret));
+            h.write(&self.secret[16..]);
+            h.write(&[purpose as u8, half as u8]);
+            bytes.copy_from_slice(&h.finish().to_be_bytes());
+        }
+        out
+    }
+
+    /// The hash of the connection table.
+    pub(super) fn table_hash(&self) -> TableHash {
+        TableHash(self.key(Purpose::Table))
     }
 
     //= 4340-7.2-1
@@ -69,7 +81,7 @@ impl Secrets {
     /// and the upper 24 bits have separate clocks: neither short nor long numbers of an old
     /// connection repeat while its packets may still exist.
     pub(super) fn initial_seqno(&self, now: Instant, tuple: &FourTuple) -> Seqno {
-        let mut h = SipHasher24::new_with_key(&self.sequence);
+        let mut h = SipHasher24::new_with_key(&self.key(Purpose::Sequence));
         tuple.hash(&mut h);
         let hash = h.finish();
         let nanos = now.as_nanos();
@@ -88,7 +100,7 @@ impl Secrets {
         tuple: &FourTuple,
         content: &[u8],
     ) -> [u8; 16] {
-        let mut period = sip128::SipHasher24::new_with_key(&self.cookies);
+        let mut period = sip128::SipHasher24::new_with_key(&self.key(Purpose::Cookies));
         period.write_u64(made.as_nanos() / COOKIE_KEY_NANOS);
         let mut h = sip128::SipHasher24::new_with_key(&halves(period.finish128()));
         tuple.hash(&mut h);
@@ -100,7 +112,7 @@ impl Secrets {
 
     /// QS Nonce and QS TTL of a connection, which neither routers nor the peer can guess.
     pub(super) fn quick_start(&self, now: Instant, tuple: &FourTuple) -> (u32, u8) {
-        let mut h = SipHasher24::new_with_key(&self.sequence);
+        let mut h = SipHasher24::new_with_key(&self.key(Purpose::Sequence));
         h.write(b"quick-start");
         h.write(&now.as_nanos().to_be_bytes());
         tuple.hash(&mut h);
@@ -116,7 +128,7 @@ impl Secrets {
         range: (u16, u16),
         is_free: impl Fn(u16) -> bool,
     ) -> Option<u16> {
-        let mut h = SipHasher24::new_with_key(&self.ports);
+        let mut h = SipHasher24::new_with_key(&self.key(Purpose::Ports));
         FourTuple { local_port: 0, ..*tuple }.hash(&mut h);
         let hash = h.finish();
         let (first, last) = (u32::from(range.0), u32::from(range.1.max(range.0)));
@@ -164,8 +176,8 @@ pub(super) mod tests {
     //= 4340-7.2-5 test
     #[test]
     fn numbers_differ_by_tuple_and_secret_and_move_on_with_time() {
-        let (a, _) = Secrets::new(&[1; 32]);
-        let (b, _) = Secrets::new(&[2; 32]);
+        let a = Secrets::new([1; 32]);
+        let b = Secrets::new([2; 32]);
         let t = Instant::from_nanos(1 << 40);
         let isn = a.initial_seqno(t, &tuple(1));
         assert_eq!(isn, a.initial_seqno(t, &tuple(1)));
@@ -181,7 +193,7 @@ pub(super) mod tests {
 
     #[test]
     fn ports_are_all_used_before_one_is_refused() {
-        let (mut secrets, _) = Secrets::new(&[3; 32]);
+        let mut secrets = Secrets::new([3; 32]);
         let mut taken = Vec::new();
         while let Some(p) =
             secrets.ephemeral_port(&tuple(0), (50_000, 50_099), |p| !taken.contains(&p))

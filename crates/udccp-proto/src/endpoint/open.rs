@@ -7,6 +7,7 @@ use udccp_base::{Instant, Payload};
 use super::Endpoint;
 use crate::config::{ConnectOptions, ConnectionConfig, ListenConfig};
 use crate::connection::Connection;
+use crate::count::count;
 use crate::error::{ConfigError, ConnectError, ListenError};
 use crate::event::{Event, EventKind};
 use crate::features::{Negotiator, Role};
@@ -127,7 +128,7 @@ impl Endpoint {
             connection.set_request_data(data);
         }
         self.admit(now, connection);
-        self.counters.connects += 1;
+        count!(self.counters, connects += 1);
         Ok(id)
     }
 

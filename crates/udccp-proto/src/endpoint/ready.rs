@@ -10,6 +10,8 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Ready {
     first: u32,
+    /// How many packets the first has sent in its turn.
+    pub(super) turn: u32,
     #[expect(clippy::box_collection, reason = "few endpoints have any, and there are many")]
     others: Option<Box<VecDeque<u32>>>,
 }
@@ -17,7 +19,7 @@ pub(super) struct Ready {
 impl Ready {
     /// An empty queue.
     pub(super) const fn new() -> Self {
-        Self { first: NOBODY, others: None }
+        Self { first: NOBODY, turn: 0, others: None }
     }
 
     /// Whether no connection is ready.
@@ -56,6 +58,7 @@ impl Ready {
     /// Ends a turn and removes the connection.
     #[inline]
     pub(super) fn pop_front(&mut self) {
+        self.turn = 0;
         self.first = match &mut self.others {
             None => NOBODY,
             Some(others) => others.pop_front().unwrap_or(NOBODY),

@@ -31,39 +31,31 @@ struct Entry {
 }
 
 /// The Resets of one endpoint. Most endpoints send none, so their state is made with the first.
-#[derive(Clone, Debug)]
-pub(super) struct Resets {
-    per_sec: u32,
-    used: Option<Box<Used>>,
-}
+#[derive(Clone, Debug, Default)]
+pub(super) struct Resets(Option<Box<Used>>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Used {
-    /// Limits those that answer packets of no connection.
-    limit: TokenBucket,
+    /// Limits those that answer packets of no connection, from the first of them on.
+    limit: Option<TokenBucket>,
     /// The latest Resets, with their addresses.
     latest: VecDeque<Entry>,
 }
 
 impl Resets {
-    /// None yet. At most `per_sec` a second may answer packets of no connection.
-    pub(super) const fn new(per_sec: u32) -> Self {
-        Self { per_sec, used: None }
-    }
-
     fn used(&mut self) -> &mut Used {
-        let limit = || TokenBucket::new(self.per_sec);
-        self.used.get_or_insert_with(|| Used { limit: limit(), latest: VecDeque::new() }.into())
+        self.0.get_or_insert_default()
     }
 
     /// The latest Reset to this peer.
     fn latest_to(&mut self, tuple: &FourTuple) -> Option<&mut Entry> {
-        self.used.as_mut()?.latest.iter_mut().find(|known| known.tuple == *tuple)
+        self.0.as_mut()?.latest.iter_mut().find(|known| known.tuple == *tuple)
     }
 
-    /// Whether the limit lets a Reset answer a packet of no connection. If so, it counts as sent.
-    pub(super) fn allow(&mut self, now: Instant) -> bool {
-        self.used().limit.take(now)
+    /// Whether a Reset may answer a packet of no connection: at most `per_sec` a second. If so, it
+    /// counts as sent.
+    pub(super) fn allow(&mut self, now: Instant, per_sec: u32) -> bool {
+        self.used().limit.get_or_insert_with(|| TokenBucket::new(per_sec)).take(now)
     }
 
     /// A connection ended with a Reset of this code and data.
@@ -110,9 +102,9 @@ mod tests {
             remote: "10.0.0.2:0".parse().unwrap(),
             remote_port: port,
         };
-        let mut resets = Resets::new(2);
+        let mut resets = Resets::default();
         assert!(resets.sent_to(&tuple(1)).is_none() && !resets.take_owed(&tuple(1)));
-        assert!(resets.used.is_none(), "made with the first");
+        assert!(resets.0.is_none(), "made with the first");
         for port in 0..100 {
             resets.note_end(tuple(port), ResetCode::Aborted, [port as u8, 0, 0]);
         }
@@ -123,6 +115,6 @@ mod tests {
         let owed = (0..5).filter(|_| resets.take_owed(&tuple(99))).count();
         assert_eq!(owed, usize::from(OWED));
         let now = Instant::from_nanos(1);
-        assert_eq!([0; 3].map(|_| resets.allow(now)), [true, true, false]);
+        assert_eq!([0; 3].map(|_| resets.allow(now, 2)), [true, true, false]);
     }
 }

@@ -11,6 +11,7 @@ use super::slots::Slot;
 use super::timers::Timers;
 use super::{Endpoint, out_of_the_blue};
 use crate::connection::{Arrival, Connection, Handled, Identity, Received};
+use crate::count::count;
 use crate::features::{Negotiator, Role};
 use crate::ids::{ConnectionId, ListenerId};
 use crate::tuple::FourTuple;
@@ -174,7 +175,7 @@ impl Endpoint {
     fn accepted(&mut self, listener: ListenerId, id: ConnectionId) {
         if let Some(listener) = self.listeners.get_mut(listener) {
             listener.ready.push_back(id);
-            self.counters.accepts += 1;
+            count!(self.counters, accepts += 1);
         }
     }
 
@@ -294,7 +295,7 @@ impl Endpoint {
             return Route::Nowhere;
         }
         //= 4340-8.1.3-2
-        if !self.resets.allow(now) && !self.owes_answer(packet) {
+        if !self.resets.allow(now, self.resets_per_sec) && !self.owes_answer(packet) {
             self.counters.rare().out_of_the_blue_resets_limited += 1;
             return Route::Nowhere;
         }

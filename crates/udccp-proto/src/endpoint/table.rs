@@ -5,7 +5,7 @@ use core::hash::BuildHasher as _;
 use hashbrown::HashTable;
 use udccp_base::Instant;
 
-use super::numbers::TableHash;
+use super::numbers::{Secrets, TableHash};
 use super::slots::Slots;
 use super::timewait::Timewaits;
 use crate::tuple::FourTuple;
@@ -18,23 +18,26 @@ pub(super) struct Table {
     /// The connection that was found last, or [`NOBODY`]. Packets come in trains: the next one is
     /// likely of the same connection.
     last: u32,
-    /// Indices of all connections, hashed by their tuples, once there have been several. The
-    /// connections hold the tuples.
-    several: Option<Box<HashTable<u32>>>,
-    hash: TableHash,
-    max_timewaits: usize,
+    /// All connections, once there have been several.
+    several: Option<Box<Several>>,
     /// Absent before the first.
     timewaits: Option<Box<Timewaits>>,
+}
+
+/// Indices of connections, hashed by their tuples. The connections hold the tuples.
+#[derive(Clone, Debug)]
+struct Several {
+    indices: HashTable<u32>,
+    hash: TableHash,
 }
 
 /// No connection.
 const NOBODY: u32 = u32::MAX;
 
 impl Table {
-    /// An empty table for at most this many tuples in TIMEWAIT.
-    pub(super) fn new(hash: TableHash, max_timewaits: usize) -> Self {
-        let (only, last) = (NOBODY, NOBODY);
-        Self { only, last, several: None, hash, max_timewaits, timewaits: None }
+    /// An empty table.
+    pub(super) fn new() -> Self {
+        Self { only: NOBODY, last: NOBODY, several: None, timewaits: None }
     }
 
     /// The connection that was found last, if its tuple `fits`.
@@ -59,7 +62,10 @@ impl Table {
         let is_it = |index: &u32| slots.tuple(*index) == Some(tuple);
         match &self.several {
             None => Some(self.only).filter(is_it),
-            Some(several) => several.find(self.hash.hash_one(tuple), is_it).copied(),
+            Some(several) => {
+                let Several { indices, hash } = &**several;
+                indices.find(hash.hash_one(tuple), is_it).copied()
+            }
         }
     }
 
@@ -70,19 +76,26 @@ impl Table {
     }
 
     /// Adds a connection that is already in its slot.
-    pub(super) fn insert(&mut self, slots: &Slots, tuple: &FourTuple, index: u32) {
+    pub(super) fn insert(
+        &mut self,
+        secrets: &Secrets,
+        slots: &Slots,
+        tuple: &FourTuple,
+        index: u32,
+    ) {
         if self.only == NOBODY && self.several.is_none() {
             self.only = index;
             return;
         }
-        let hash = self.hash;
+        let Several { indices, hash } = &mut **self.several.get_or_insert_with(|| {
+            Several { indices: HashTable::new(), hash: secrets.table_hash() }.into()
+        });
         let rehash = |index: &u32| slots.tuple(*index).map_or(0, |tuple| hash.hash_one(tuple));
-        let several = self.several.get_or_insert_default();
         if self.only != NOBODY {
-            several.insert_unique(rehash(&self.only), self.only, rehash);
+            indices.insert_unique(rehash(&self.only), self.only, rehash);
             self.only = NOBODY;
         }
-        several.insert_unique(hash.hash_one(tuple), index, rehash);
+        indices.insert_unique(hash.hash_one(tuple), index, rehash);
     }
 
     /// Removes a connection, before it is removed from its slot. Returns whether it was there.
@@ -95,13 +108,20 @@ impl Table {
             }
             return was_there;
         };
-        let entry = several.find_entry(self.hash.hash_one(tuple), |i| *i == index);
+        let Several { indices, hash } = &mut **several;
+        let entry = indices.find_entry(hash.hash_one(tuple), |i| *i == index);
         entry.is_ok_and(|entry| entry.remove().0 == index)
     }
 
-    /// Reserves the tuple of a removed connection until `until`.
-    pub(super) fn retire(&mut self, tuple: &FourTuple, until: Instant) {
-        let new = || Timewaits::new(self.hash, self.max_timewaits).into();
+    /// Reserves the tuple of a removed connection until `until`. There are at most `most` of these.
+    pub(super) fn retire(
+        &mut self,
+        secrets: &Secrets,
+        most: u32,
+        tuple: &FourTuple,
+        until: Instant,
+    ) {
+        let new = || Timewaits::new(secrets.table_hash(), most as usize).into();
         self.timewaits.get_or_insert_with(new).insert(tuple, until);
     }
 
@@ -117,7 +137,9 @@ impl Table {
 
     /// Number of connections.
     pub(super) fn connections(&self) -> usize {
-        self.several.as_ref().map_or(usize::from(self.only != NOBODY), |several| several.len())
+        self.several
+            .as_ref()
+            .map_or(usize::from(self.only != NOBODY), |several| several.indices.len())
     }
 
     /// When the next TIMEWAIT ends.
@@ -136,20 +158,18 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::numbers::Secrets;
     use crate::endpoint::numbers::tests::tuple;
 
     #[test]
     fn one_that_was_removed_before_does_not_remove_its_successor() {
-        let (_, hash) = Secrets::new(&[5; 32]);
-        let (mut table, slots) = (Table::new(hash, 8), Slots::default());
-        table.insert(&slots, &tuple(1), 0);
+        let (secrets, mut table, slots) = (Secrets::new([5; 32]), Table::new(), Slots::default());
+        table.insert(&secrets, &slots, &tuple(1), 0);
         assert!(table.remove(&tuple(1), 0) && table.connections() == 0);
-        table.insert(&slots, &tuple(2), 1);
+        table.insert(&secrets, &slots, &tuple(2), 1);
         assert!(!table.remove(&tuple(1), 0) && table.connections() == 1);
         assert!(table.remove(&tuple(2), 1) && table.connections() == 0);
         for index in 2..5 {
-            table.insert(&slots, &tuple(index), index.into());
+            table.insert(&secrets, &slots, &tuple(index), index.into());
             assert_eq!(table.connections(), usize::from(index) - 1);
         }
     }

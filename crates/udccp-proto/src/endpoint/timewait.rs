@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn timewaits(limit: usize) -> Timewaits {
-        let (_, hash) = Secrets::new(&[5; 32]);
+        let hash = Secrets::new([5; 32]).table_hash();
         Timewaits::new(hash, limit)
     }
 

@@ -22,7 +22,8 @@ impl Endpoint {
     /// path, with the same ECN codepoint. Returns how many; `poll_transmit` continues after them.
     pub fn poll_run(&mut self, now: Instant, last: &Datagram, train: &mut impl Train) -> u32 {
         let Some(index) = self.ready.front().filter(|_| self.answers.is_empty()) else { return 0 };
-        let most = if self.ready.has_others() { PACKETS_PER_TURN - self.turn } else { u32::MAX };
+        let most =
+            if self.ready.has_others() { PACKETS_PER_TURN - self.ready.turn } else { u32::MAX };
         let Some((connection, mut ctx)) = self.as_usual_at(now, index) else { return 0 };
         let count = connection.transmit_run(&mut ctx, last, most, train);
         if count > 0 {

@@ -30,18 +30,9 @@ pub struct Ccid2Receiver {
     deadline: MaybeInstant,
     last_mark: MaybeInstant,
     last_data: MaybeInstant,
-    coverage: Coverage,
-}
-
-/// Whether the sender has been told of all data packets that arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Coverage {
-    /// Yes: it acknowledged an acknowledgement that covers them.
-    Complete,
-    /// Data arrived since the last acknowledgement.
-    Unsent,
-    /// This packet of ours was the first that covers them.
-    SentIn(Seqno),
+    /// Our first packet that acknowledged all data, until the sender is known to have it. While
+    /// more data is pending, it has no meaning.
+    covered_by: Option<Seqno>,
 }
 
 impl Ccid2Receiver {
@@ -63,7 +54,7 @@ impl Ccid2Receiver {
             deadline: MaybeInstant::NONE,
             last_mark: MaybeInstant::NONE,
             last_data: MaybeInstant::NONE,
-            coverage: Coverage::Complete,
+            covered_by: None,
         }
     }
 
@@ -127,7 +118,6 @@ impl CcidReceiver for Ccid2Receiver {
         if packet.is_data {
             self.pending += 1;
             self.last_data = MaybeInstant::some(now);
-            self.coverage = Coverage::Unsent;
             //= 4340-11.3-5
             if self.deadline == MaybeInstant::NONE {
                 self.deadline = MaybeInstant::some(now + self.delayed_ack);
@@ -179,19 +169,18 @@ impl CcidReceiver for Ccid2Receiver {
 
     #[inline]
     fn on_feedback_sent(&mut self, _now: Instant, seq: Seqno) {
+        if self.pending > 0 {
+            self.covered_by = Some(seq);
+        }
         self.pending = 0;
         self.urgent = false;
         self.deadline = MaybeInstant::NONE;
-        if self.coverage == Coverage::Unsent {
-            self.coverage = Coverage::SentIn(seq);
-        }
     }
 
     #[inline]
     fn on_ack_of_ack(&mut self, seq: Seqno) {
-        match self.coverage {
-            Coverage::SentIn(first) if seq.at_least(first) => self.coverage = Coverage::Complete,
-            _ => {}
+        if self.covered_by.is_some_and(|first| seq.at_least(first)) {
+            self.covered_by = None;
         }
     }
 
@@ -208,7 +197,8 @@ impl CcidReceiver for Ccid2Receiver {
     /// acknowledged (RFC 4341 section 6.2.1).
     fn peer_is_quiescent(&self, now: Instant) -> bool {
         let silence = QUIESCENT_AFTER.max(self.rtt * 2);
-        self.coverage == Coverage::Complete
+        self.pending == 0
+            && self.covered_by.is_none()
             && self.last_data.get().is_none_or(|at| now - at >= silence)
     }
 

@@ -11,6 +11,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 mod unused;
+mod unused_receiver;
 pub(super) mod verify;
 
 use udccp_wire::FeatureNumber;
@@ -23,6 +24,8 @@ pub use receiver::Ccid3Receiver;
 pub use sender::Ccid3Sender;
 #[doc(hidden)]
 pub use unused::UnusedCcid3;
+#[doc(hidden)]
+pub use unused_receiver::UnusedCcid3Receiver;
 
 /// The CCID's number.
 pub const NUMBER: u8 = 3;

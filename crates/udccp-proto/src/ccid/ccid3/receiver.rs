@@ -5,8 +5,8 @@ use udccp_wire::{LossInterval, OptionRef, Seqno};
 
 use super::{Ccid3Config, NUMBER};
 use crate::ccid::tfrc::{
-    Arrived, CounterRtt, LossHistory, NINTERVAL, Rate, ReceiveRate, SmallPackets, counter_distance,
-    equation,
+    Arrived, CounterRtt, LEAST_RTT, LossHistory, NINTERVAL, Rate, ReceiveRate, SmallPackets,
+    counter_distance, equation,
 };
 use crate::ccid::{CcidReceiver, Feedback, OptionSink, ReceivedInfo, ReceiverMetrics};
 
@@ -95,6 +95,17 @@ impl Ccid3Receiver {
             written: None,
             had_no_room: false,
         }
+    }
+
+    /// Packets without data arrived, in order, from `first` to `newest`, and nothing before.
+    pub(super) fn start_without_data(&mut self, first: Seqno, newest: (Seqno, Instant)) {
+        self.history.start_without_data(first, newest.0);
+        self.newest = Some(newest);
+    }
+
+    /// The round-trip time to use where the other half-connection knows this one.
+    pub(super) fn credible_rtt(rtt: Duration) -> Duration {
+        rtt.max(LEAST_RTT)
     }
 
     /// The loss event rate p.
@@ -324,7 +335,7 @@ impl CcidReceiver for Ccid3Receiver {
     }
 
     fn set_rtt(&mut self, rtt: Duration) {
-        self.rtt = MaybeDuration::some(rtt.max(Duration::from_nanos(1_000)));
+        self.rtt = MaybeDuration::some(Self::credible_rtt(rtt));
     }
 
     /// The peer may not know that the path has changed, and a receive rate of zero, as in a first

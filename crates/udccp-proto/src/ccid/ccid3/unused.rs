@@ -5,11 +5,13 @@ use udccp_base::{Duration, Instant, MaybeDuration, MaybeInstant};
 use udccp_wire::{OptionRef, Seqno};
 
 use super::sender::{DEFAULT_RTT, LEAST_SEQUENCE_WINDOW, handshake_rtt, reads};
-use super::{Ccid3Config, Ccid3Sender, NUMBER};
+use super::{Ccid3Sender, NUMBER};
+use crate::ccid::ccid4;
 use crate::ccid::tfrc::{LEAST_RTT, RttFloor};
 use crate::ccid::{
     AckInfo, AckOutcome, CcidMetrics, CcidSender, SendVerdict, SentInfo, TimeoutOutcome,
 };
+use crate::config::ConnectionConfig;
 
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +20,8 @@ struct Sent {
     at: Instant,
 }
 
-/// Stands in for a [`Ccid3Sender`] of CCID 3 until the first data. Most connections have data in
-/// one direction only, and their receiving ends need no more than this.
+/// Stands in for a [`Ccid3Sender`] of CCID 3 or 4 until the first data. Most connections have data
+/// in one direction only, and their receiving ends need no more than this.
 ///
 /// Of the packets sent, it keeps the first and the newest. Feedback is about data, so it
 /// acknowledges none of the others.
@@ -39,12 +41,14 @@ pub struct UnusedCcid3 {
     packet_size_bytes: u32,
     owes_ack: bool,
     peer_is_slow: bool,
+    ccid: u8,
 }
 
 impl UnusedCcid3 {
-    /// Stands in for a new sender of packets of up to `packet_size_bytes` of data.
-    pub(crate) fn new(packet_size_bytes: u32) -> Self {
+    /// Stands in for a new sender of this CCID, for packets of up to `packet_size_bytes` of data.
+    pub(crate) fn new(ccid: u8, packet_size_bytes: u32) -> Self {
         Self {
+            ccid,
             first: None,
             newest: None,
             ack_sent: MaybeInstant::NONE,
@@ -60,8 +64,11 @@ impl UnusedCcid3 {
     }
 
     /// The whole half, in the state that it would have by now.
-    pub(crate) fn whole(&self, config: &Ccid3Config) -> Ccid3Sender {
-        let mut whole = Ccid3Sender::new(config, self.packet_size_bytes);
+    pub(crate) fn whole(&self, config: &ConnectionConfig) -> Ccid3Sender {
+        let mut whole = match self.ccid {
+            NUMBER => Ccid3Sender::new(&config.ccid3, self.packet_size_bytes),
+            _ => ccid4::sender(&config.ccid4, self.packet_size_bytes),
+        };
         if let Some(at) = self.handshake_at.get() {
             if let Some(total) = self.handshake_measured.get() {
                 whole.on_handshake_measured(at, total);
@@ -92,11 +99,11 @@ impl UnusedCcid3 {
 
 impl CcidSender for UnusedCcid3 {
     fn ccid(&self) -> u8 {
-        NUMBER
+        self.ccid
     }
 
     fn reads_option(&self, option: &OptionRef<'_>) -> bool {
-        reads(option)
+        reads(self.ccid, option)
     }
 
     /// The whole half is asked.
@@ -197,11 +204,11 @@ mod tests {
     /// newest are forgotten.
     #[test]
     fn the_whole_half_has_the_state_that_it_would_have_had() {
-        let config = Ccid3Config::default();
-        for seed in 0..200 {
+        let config = ConnectionConfig::default();
+        for (seed, ccid) in (0..150).flat_map(|seed| [(seed, NUMBER), (seed, ccid4::NUMBER)]) {
             let mut rng = Seed(seed).stream("unused sender half");
-            let mut whole = Ccid3Sender::new(&config, 1400);
-            let mut unused = UnusedCcid3::new(1400);
+            let mut unused = UnusedCcid3::new(ccid, 1400);
+            let mut whole = unused.whole(&config);
             let (mut gss, mut gsr) = (100, 7000);
             for step in 0..rng.below(200) {
                 let now = Instant::from_nanos(step * 1_000_000);
@@ -241,7 +248,9 @@ mod tests {
                     }
                 }
                 assert_eq!((unused.rtt(), unused.poll_timeout()), (whole.rtt(), None));
-                assert_eq!(whole.poll_timeout(), None);
+                let option = OptionRef::DroppedPackets(&[0; 3]);
+                assert_eq!(unused.reads_option(&option), whole.reads_option(&option));
+                assert_eq!((whole.poll_timeout(), unused.ccid()), (None, whole.ccid()));
                 assert_eq!(unused.wants_ack_of_ack(), whole.wants_ack_of_ack());
                 assert_eq!(unused.seq_window_needed(), whole.seq_window_needed());
             }

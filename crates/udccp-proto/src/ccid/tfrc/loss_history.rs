@@ -102,6 +102,12 @@ impl LossHistory {
         }
     }
 
+    /// Packets without data arrived, in order, from `first` to `last`, and nothing before.
+    pub(crate) fn start_without_data(&mut self, first: Seqno, last: Seqno) {
+        self.push_interval(Interval::from(first));
+        (self.settled, self.greatest) = (Some(last), last);
+    }
+
     /// The loss event rate p.
     pub(crate) fn rate(&self) -> f64 {
         // The current interval grows with every packet, and reports are few.

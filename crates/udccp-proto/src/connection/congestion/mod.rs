@@ -81,6 +81,13 @@ impl CongestionControl {
         }
     }
 
+    /// Replaces a receiver half that stands in for the whole one by that.
+    fn use_whole_receiver(&mut self, config: &ConnectionConfig) {
+        if let Some(whole) = self.rx.as_ref().and_then(|rx| rx.whole(config)) {
+            self.rx = Some(whole);
+        }
+    }
+
     /// The path has changed, and both halves have been replaced. They continue with the existing
     /// sequence numbers: `newest` is the newest packet before the change.
     pub(super) fn on_path_changed(
@@ -90,6 +97,7 @@ impl CongestionControl {
         newest: Option<(Seqno, Instant)>,
     ) {
         self.use_whole_sender(config);
+        self.use_whole_receiver(config);
         if let Some(tx) = &mut self.tx {
             of_sender!(tx, tx => tx.on_path_changed());
         }
@@ -308,7 +316,21 @@ impl CongestionControl {
 
     /// A valid packet arrived for the first time.
     #[inline(always)]
-    pub(super) fn on_packet(&mut self, now: Instant, packet: ReceivedInfo) {
+    pub(super) fn on_packet(
+        &mut self,
+        config: &ConnectionConfig,
+        now: Instant,
+        packet: ReceivedInfo,
+    ) {
+        if let Some(ReceiverHalf::UnusedTfrc(_)) = &self.rx {
+            self.use_whole_receiver_for(config, packet.seq, packet.is_data);
+        }
+        self.on_ordinary_packet(now, packet);
+    }
+
+    /// The same for a packet in order that has no data, or is not the first with data.
+    #[inline(always)]
+    pub(super) fn on_ordinary_packet(&mut self, now: Instant, packet: ReceivedInfo) {
         // One comparison each finds out that it is CCID 2.
         if let Some(ReceiverHalf::Ccid2(rx)) = &mut self.rx {
             rx.on_packet(now, &packet);
@@ -325,7 +347,15 @@ impl CongestionControl {
     }
 
     /// Like [`Self::on_packet`], for data packets that arrived together.
-    pub(super) fn on_run(&mut self, now: Instant, run: &ReceivedRun<'_>) {
+    pub(super) fn on_run(
+        &mut self,
+        config: &ConnectionConfig,
+        now: Instant,
+        run: &ReceivedRun<'_>,
+    ) {
+        if matches!(self.rx, Some(ReceiverHalf::UnusedTfrc(_))) {
+            self.use_whole_receiver(config);
+        }
         if let Some(rx) = &mut self.rx {
             of_receiver!(rx, rx => rx.on_run(now, run));
         }

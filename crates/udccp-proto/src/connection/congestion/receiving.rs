@@ -7,6 +7,7 @@ use super::CongestionControl;
 use crate::ccid::{
     CcidReceiver as _, Feedback, OptionSink, ReceiverHalf, ReceiverMetrics, of_receiver,
 };
+use crate::config::ConnectionConfig;
 
 impl CongestionControl {
     /// The newest packet that the receiver half knows, and when it arrived.
@@ -22,6 +23,21 @@ impl CongestionControl {
     /// State of the receiver half.
     pub(in crate::connection) fn receiver_metrics(&self, now: Instant) -> Option<ReceiverMetrics> {
         self.rx.as_ref().and_then(|rx| of_receiver!(rx, rx => rx.metrics(now)))
+    }
+
+    /// Replaces a receiver half that stands in for the whole one, if this packet needs the whole.
+    #[inline(never)]
+    pub(super) fn use_whole_receiver_for(
+        &mut self,
+        config: &ConnectionConfig,
+        seq: Seqno,
+        is_data: bool,
+    ) {
+        if let Some(ReceiverHalf::UnusedTfrc(rx)) = &self.rx {
+            if rx.needs_whole_for(seq, is_data) {
+                self.use_whole_receiver(config);
+            }
+        }
     }
 
     #[inline(never)]
@@ -57,7 +73,7 @@ impl CongestionControl {
     /// Whether the receiver half reports about once per round-trip time.
     #[inline(always)]
     pub(in crate::connection) fn reports_rarely(&self) -> bool {
-        matches!(self.rx, Some(ReceiverHalf::Tfrc(_)))
+        matches!(self.rx, Some(ReceiverHalf::Tfrc(_) | ReceiverHalf::UnusedTfrc(_)))
     }
 
     /// Whether certainly no acknowledgement is owed, not even a delayed one.
@@ -69,6 +85,9 @@ impl CongestionControl {
         }
         if let Some(ReceiverHalf::Tfrc(rx)) = &self.rx {
             return rx.owes_nothing();
+        }
+        if let Some(ReceiverHalf::UnusedTfrc(_)) = &self.rx {
+            return true;
         }
         self.has_no_receiver()
     }
@@ -87,6 +106,9 @@ impl CongestionControl {
         }
         if let Some(ReceiverHalf::Tfrc(rx)) = &self.rx {
             return rx.is_due(now);
+        }
+        if let Some(ReceiverHalf::UnusedTfrc(_)) = &self.rx {
+            return false;
         }
         self.is_other_feedback_due(now)
     }
@@ -117,7 +139,7 @@ impl CongestionControl {
     pub(in crate::connection) fn usual_feedback(&self, now: Instant) -> Option<Option<u32>> {
         match self.rx.as_ref()? {
             ReceiverHalf::Ccid2(rx) => Some(rx.elapsed_units(now)),
-            ReceiverHalf::Tfrc(_) | ReceiverHalf::Other(_) => None,
+            ReceiverHalf::Tfrc(_) | ReceiverHalf::UnusedTfrc(_) | ReceiverHalf::Other(_) => None,
         }
     }
 

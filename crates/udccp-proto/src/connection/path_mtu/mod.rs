@@ -34,10 +34,17 @@ fn plateau_below(mtu: u16) -> u16 {
 #[derive(Clone, Debug)]
 pub(super) struct PathMtu {
     sizes: Sizes,
-    /// The search, if the settings enable probing.
-    search: Option<Box<Search>>,
     /// The search waits for a message that needs it.
     awaits_message: bool,
+    /// Allocated at first use.
+    rare: Option<Box<Rare>>,
+}
+
+/// Fields that few paths need.
+#[derive(Clone, Debug, Default)]
+struct Rare {
+    /// The search, if the settings enable probing.
+    search: Option<Search>,
     /// ICMP messages that quote no packet of ours.
     odd_reports: Option<Box<OddReports>>,
     /// When the application last requested a new search.
@@ -82,13 +89,15 @@ impl PathMtu {
     pub(super) fn new(tuple: &FourTuple, c: &ConnectionConfig) -> Self {
         let sizes = Sizes::new(tuple, c.path_mtu, c.pmtu_floor);
         let awaits_message = c.pmtu_probing.is_some_and(|probing| probing.when_needed);
-        Self {
-            sizes,
-            search: None,
-            awaits_message,
-            odd_reports: None,
-            rediscovered: MaybeInstant::NONE,
-        }
+        Self { sizes, awaits_message, rare: None }
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn search(&mut self) -> Option<&mut Search> {
+        self.rare.as_mut()?.search.as_mut()
     }
 
     /// A message of `size` bytes was queued. Returns whether the search has to begin for it.
@@ -132,7 +141,7 @@ impl PathMtu {
         probing: Option<PmtuProbing>,
     ) -> MtuChange {
         let MtuChange { max_message_size, .. } = self.use_mtu(mtu);
-        if self.search.is_none() {
+        if self.search().is_none() {
             return MtuChange { max_message_size, ..MtuChange::default() };
         }
         MtuChange { max_message_size, ..self.start_search(now, probing) }
@@ -143,16 +152,17 @@ impl PathMtu {
         let probing = probing.filter(|_| !self.awaits_message);
         let Some(config) = probing else { return MtuChange::default() };
         let search = Search::new(config, self.sizes.mtu(), self.sizes.floor(), now);
-        self.search = Some(Box::new(search));
+        self.rare().search = Some(search);
         self.follow_search()
     }
 
     /// Whether the application may start a new search now: at most once in two seconds.
     pub(super) fn may_rediscover(&mut self, now: Instant) -> bool {
         //= 4340-14.1-3
-        let ready = self.rediscovered.get().is_none_or(|at| now - at >= REDISCOVERY_INTERVAL);
+        let rediscovered = &mut self.rare().rediscovered;
+        let ready = rediscovered.get().is_none_or(|at| now - at >= REDISCOVERY_INTERVAL);
         if ready {
-            self.rediscovered = MaybeInstant::some(now);
+            *rediscovered = MaybeInstant::some(now);
         }
         ready
     }
@@ -170,13 +180,13 @@ impl PathMtu {
         let mtu = self.sizes.credible(named);
         if mtu >= self.sizes.mtu() {
             // A search may have sent a probe that is larger than the MTU in use.
-            if let Some(quoted) = quoted.filter(|_| self.search.is_some()) {
+            if let Some(quoted) = quoted.filter(|_| self.search().is_some()) {
                 return self.shrink(now, mtu, quoted);
             }
         } else if let Some(quoted) = quoted {
             return self.shrink(now, mtu, quoted);
         } else if self.is_confused_router(now, mtu, known) {
-            self.odd_reports = None;
+            self.rare().odd_reports = None;
             return self.shrink(now, mtu, known.gss);
         }
         MtuChange::default()
@@ -187,16 +197,16 @@ impl PathMtu {
     /// lost, and none arrives. If an attacker guesses, some arrive.
     fn is_confused_router(&mut self, now: Instant, mtu: u16, known: Situation) -> bool {
         let Situation { rtt, gss, lost } = known;
-        let goes_on = self.odd_reports.as_ref().is_some_and(|odd| odd.goes_with(now, mtu));
-        if !goes_on {
-            self.odd_reports = Some(Box::new(OddReports::new(now, rtt, mtu, gss)));
+        let odd_reports = &mut self.rare().odd_reports;
+        if odd_reports.as_ref().is_none_or(|odd| !odd.goes_with(now, mtu)) {
+            *odd_reports = Some(Box::new(OddReports::new(now, rtt, mtu, gss)));
         }
-        self.odd_reports.as_mut().is_some_and(|odd| odd.add(lost))
+        odd_reports.as_mut().is_some_and(|odd| odd.add(lost))
     }
 
     /// The path takes at most `mtu`: less than what is in use, unless a search is running.
     fn shrink(&mut self, now: Instant, mtu: u16, quoted: Seqno) -> MtuChange {
-        if let Some(search) = &mut self.search {
+        if let Some(search) = self.search() {
             search.on_too_big(now, mtu, quoted);
             return self.follow_search();
         }
@@ -215,7 +225,7 @@ impl PathMtu {
 
     /// Applies the results of the search: the size in use, its timer, its next probe.
     fn follow_search(&mut self) -> MtuChange {
-        let Some(search) = &self.search else { return MtuChange::default() };
+        let Some(search) = self.search() else { return MtuChange::default() };
         let mtu = search.plpmtu();
         let next = NextProbe { size: search.wants(), timer: search.timer() };
         MtuChange { search: Some(next), ..self.use_mtu(mtu) }
@@ -223,13 +233,14 @@ impl PathMtu {
 
     /// Whether ICMP messages that quote no packet of ours have to be compared with packets.
     pub(super) fn has_odd_reports(&self) -> bool {
-        self.odd_reports.is_some()
+        self.rare.as_ref().is_some_and(|rare| rare.odd_reports.is_some())
     }
 
     /// A data packet `seq` of `size` bytes was sent.
     #[inline]
     pub(super) fn on_data_sent(&mut self, seq: Seqno, size: usize) {
-        if let Some(odd) = &mut self.odd_reports {
+        let Some(rare) = &mut self.rare else { return };
+        if let Some(odd) = &mut rare.odd_reports {
             odd.on_sent(seq, self.sizes.ip_len_of(size));
         }
     }
@@ -238,11 +249,8 @@ impl PathMtu {
     /// packet larger than odd ICMP messages allow arrived, these are false.
     #[inline]
     pub(super) fn on_ack(&mut self, ackno: Seqno, cells: Option<&[u8]>, lost: u64) {
-        if let Some(odd) = &mut self.odd_reports {
-            if !odd.survives(ackno, cells, lost) {
-                self.odd_reports = None;
-            }
-        }
+        let Some(rare) = &mut self.rare else { return };
+        rare.odd_reports.take_if(|odd| !odd.survives(ackno, cells, lost));
     }
 
     /// Bytes of padding that make a Sync a probe of `size` bytes with the IP header.
@@ -252,7 +260,7 @@ impl PathMtu {
 
     /// A probe was sent as packet `seq`.
     pub(super) fn on_probe_sent(&mut self, now: Instant, seq: Seqno, rtt: Duration) -> MtuChange {
-        if let Some(search) = &mut self.search {
+        if let Some(search) = self.search() {
             search.on_sent(now, seq, rtt);
         }
         self.follow_search()
@@ -260,7 +268,7 @@ impl PathMtu {
 
     /// A SyncAck answered our packet `seq`.
     pub(super) fn on_probe_answer(&mut self, now: Instant, seq: Seqno) -> MtuChange {
-        if let Some(search) = &mut self.search {
+        if let Some(search) = self.search() {
             search.on_answer(now, seq);
         }
         self.follow_search()
@@ -269,7 +277,7 @@ impl PathMtu {
     /// Data was lost, perhaps because it was too large.
     #[inline]
     pub(super) fn on_loss(&mut self, now: Instant) -> MtuChange {
-        if let Some(search) = &mut self.search {
+        if let Some(search) = self.search() {
             search.on_doubt(now);
         }
         self.follow_search()
@@ -277,7 +285,7 @@ impl PathMtu {
 
     /// The search's timer has fired. The last packet of the peer arrived at `heard`.
     pub(super) fn on_timer(&mut self, now: Instant, heard: Instant) -> MtuChange {
-        let asks_for_life = self.search.as_mut().is_some_and(|search| search.on_timer(now, heard));
+        let asks_for_life = self.search().is_some_and(|search| search.on_timer(now, heard));
         MtuChange { asks_for_life, ..self.follow_search() }
     }
 }

@@ -20,8 +20,9 @@ pub(crate) const fn usual_floor(is_ipv6: bool) -> u16 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// IP and UDP headers, in bytes.
-    envelope: usize,
-    mtu: u16,
+    envelope: u8,
+    /// Longest DCCP packet, in bytes.
+    longest: u16,
     /// Reports from the network cannot lower the MTU below this.
     floor: u16,
     /// Whether DCCP is encapsulated in UDP (RFC 6773), whose checksum then protects the packet.
@@ -39,12 +40,12 @@ impl Sizes {
         let envelope = ip + if is_encapsulated { 8 } else { 0 };
         let mtu = mtu.max(MIN_MTU);
         let floor = floor.unwrap_or(usual_floor(tuple.remote.is_ipv6())).clamp(MIN_MTU, mtu);
-        Self { envelope, mtu, floor, is_encapsulated }
+        Self { envelope, longest: mtu - u16::from(envelope), floor, is_encapsulated }
     }
 
     /// Longest DCCP packet in bytes.
     pub(super) fn max_transport_len(&self) -> usize {
-        usize::from(self.mtu) - self.envelope
+        self.longest.into()
     }
 
     /// Largest payload of a message, in bytes.
@@ -56,7 +57,7 @@ impl Sizes {
 
     /// The MTU in bytes, including the IP header.
     pub(super) fn mtu(&self) -> u16 {
-        self.mtu
+        self.longest + u16::from(self.envelope)
     }
 
     /// An MTU that the network reports, raised to the least that we believe.
@@ -71,7 +72,7 @@ impl Sizes {
 
     /// Length of the IP packet that carries `payload` bytes of data, without options.
     pub(super) fn ip_len_of(&self, payload: usize) -> usize {
-        self.envelope + DATA_HEADER + payload
+        usize::from(self.envelope) + DATA_HEADER + payload
     }
 
     /// Whether the packet that carries `payload` bytes of data may be larger than the least MTU.
@@ -81,13 +82,14 @@ impl Sizes {
 
     /// Length of the DCCP packet in an IP packet of `size` bytes.
     pub(super) fn transport_len_of(&self, size: u16) -> usize {
-        usize::from(size).saturating_sub(self.envelope)
+        size.saturating_sub(self.envelope.into()).into()
     }
 
     /// Sets the MTU, raised to the least that is possible.
     pub(super) fn set_mtu(&mut self, mtu: u16) {
-        self.mtu = mtu.max(MIN_MTU);
-        self.floor = self.floor.min(self.mtu);
+        let mtu = mtu.max(MIN_MTU);
+        self.longest = mtu - u16::from(self.envelope);
+        self.floor = self.floor.min(mtu);
     }
 }
 

@@ -9,12 +9,19 @@ use udccp_base::Payload;
 /// Messages, oldest first, without copies.
 #[derive(Clone, Default)]
 pub(super) struct Messages {
-    /// Allocated with the first message that is not of zeros.
-    #[expect(clippy::box_collection, reason = "simulated connections have none, and are many")]
-    waiting: Option<Box<VecDeque<Waiting>>>,
-    /// Newer than all of `waiting`.
+    /// Allocated with the first message that is not of zeros: simulated connections have none.
+    others: Option<Box<Others>>,
+    /// Newer than all others.
     zeros: Zeros,
+}
+
+/// Messages of any kind.
+#[derive(Clone, Default)]
+struct Others {
+    waiting: VecDeque<Waiting>,
+    /// Number of messages, and their bytes.
     count: usize,
+    bytes: usize,
 }
 
 /// Messages of zeros, all of one size, as sent by a source without data of its own.
@@ -22,6 +29,14 @@ pub(super) struct Messages {
 struct Zeros {
     bytes: u32,
     count: u32,
+}
+
+impl Zeros {
+    /// Bytes of all messages.
+    #[inline]
+    fn len(self) -> usize {
+        self.bytes as usize * self.count as usize
+    }
 }
 
 #[derive(Clone)]
@@ -66,47 +81,55 @@ impl Messages {
     /// Number of messages.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.zeros.count as usize + self.others.as_ref().map_or(0, |others| others.count)
+    }
+
+    /// Bytes of all messages.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.zeros.len() + self.others.as_ref().map_or(0, |others| others.bytes)
     }
 
     /// Whether there are none.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.zeros.count == 0 && self.are_zeros()
     }
 
     /// Adds a message.
     #[inline(always)]
     pub(super) fn push(&mut self, payload: Payload) {
-        self.count += 1;
         match payload {
             Payload::Zeros(bytes) if self.zeros.count == 0 || self.zeros.bytes == bytes => {
                 self.zeros = Zeros { bytes, count: self.zeros.count + 1 };
             }
-            other => self.push_other(Waiting::One(other)),
+            other => self.push_other(1, other.len(), Waiting::One(other)),
         }
     }
 
     #[inline(never)]
-    fn push_other(&mut self, other: Waiting) {
-        let Zeros { bytes, count } = core::mem::take(&mut self.zeros);
-        let waiting = self.waiting.get_or_insert_default();
-        waiting.extend((0..count).map(|_| Waiting::One(Payload::Zeros(bytes))));
-        waiting.push_back(other);
+    fn push_other(&mut self, count: usize, bytes: usize, other: Waiting) {
+        let zeros = core::mem::take(&mut self.zeros);
+        let others = self.others.get_or_insert_default();
+        let each = || Waiting::One(Payload::Zeros(zeros.bytes));
+        others.waiting.extend((0..zeros.count).map(|_| each()));
+        others.waiting.push_back(other);
+        others.count += zeros.count as usize + count;
+        others.bytes += zeros.len() + bytes;
     }
 
-    /// Adds the messages of a buffer, which has at least one.
-    pub(super) fn push_packets(&mut self, packets: Packets) {
-        self.count += packets.bytes.len().div_ceil(usize::from(packets.stride));
-        self.push_other(Waiting::Several(packets));
+    /// Adds the messages of a buffer, which has at least one, with `size` bytes of data in total.
+    pub(super) fn push_packets(&mut self, packets: Packets, size: usize) {
+        let count = packets.bytes.len().div_ceil(usize::from(packets.stride));
+        self.push_other(count, size, Waiting::Several(packets));
     }
 
     /// Returns the oldest message without removing it.
     pub(super) fn front(&self) -> Option<Payload> {
-        match self.waiting.as_ref().and_then(|waiting| waiting.front()) {
+        match self.others.as_ref().and_then(|others| others.waiting.front()) {
             Some(Waiting::One(payload)) => Some(payload.clone()),
             Some(Waiting::Several(packets)) => Some(packets.clone().take_first()),
-            None => (self.count > 0).then_some(Payload::Zeros(self.zeros.bytes)),
+            None => (self.zeros.count > 0).then_some(Payload::Zeros(self.zeros.bytes)),
         }
     }
 
@@ -114,41 +137,23 @@ impl Messages {
     /// was just written field by field is slow to copy.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Payload> {
-        let first = self.waiting.as_mut().and_then(|waiting| waiting.front_mut());
-        if let Some(Waiting::Several(packets)) = first {
-            if packets.are_several() {
-                self.count -= 1;
-                return Some(packets.take_first());
-            }
+        if let Some(payload) = self.others.as_mut().and_then(|others| others.pop()) {
+            return Some(payload);
         }
-        if self.count == 0 {
-            return None;
-        }
-        self.count -= 1;
-        Some(match self.waiting.as_mut().and_then(|waiting| waiting.pop_front()) {
-            Some(Waiting::One(payload)) => payload,
-            Some(Waiting::Several(mut packets)) => packets.take_first(),
-            None => {
-                self.zeros.count -= 1;
-                Payload::Zeros(self.zeros.bytes)
-            }
-        })
+        self.zeros.count = self.zeros.count.checked_sub(1)?;
+        Some(Payload::Zeros(self.zeros.bytes))
     }
 
-    /// Passes the oldest messages to `take`, at most `max`. Returns how many, and their bytes.
+    /// Passes the oldest messages to `take`, at most `max`. Returns how many.
     #[inline]
-    pub(super) fn take_many(
-        &mut self,
-        max: usize,
-        take: &mut impl FnMut(Payload),
-    ) -> (usize, usize) {
-        let (mut count, mut bytes) = (0, 0);
+    pub(super) fn take_many(&mut self, max: usize, take: &mut impl FnMut(Payload)) -> usize {
+        let mut count = 0;
         while count < max {
             let Some(payload) = self.pop() else { break };
-            (count, bytes) = (count + 1, bytes + payload.len());
+            count += 1;
             take(payload);
         }
-        (count, bytes)
+        count
     }
 
     /// Removes all messages.
@@ -157,26 +162,44 @@ impl Messages {
         if !self.are_zeros() {
             self.clear_others();
         }
-        self.clear_zeros();
+        self.zeros.count = 0;
     }
 
     /// Whether all messages are zeros of one size.
     #[inline]
-    pub(super) fn are_zeros(&self) -> bool {
-        self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty())
+    fn are_zeros(&self) -> bool {
+        self.others.as_ref().is_none_or(|others| others.waiting.is_empty())
     }
 
-    /// Removes all messages, which are zeros.
+    /// Removes all messages, if they are zeros of one size. Returns their bytes.
     #[inline]
-    pub(super) fn clear_zeros(&mut self) {
-        (self.zeros.count, self.count) = (0, 0);
+    pub(super) fn take_zeros(&mut self) -> Option<usize> {
+        self.are_zeros().then(|| core::mem::take(&mut self.zeros).len())
     }
 
     #[inline(never)]
     fn clear_others(&mut self) {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.clear();
+        if let Some(others) = &mut self.others {
+            others.waiting.clear();
+            (others.count, others.bytes) = (0, 0);
         }
+    }
+}
+
+impl Others {
+    /// Removes the oldest message.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Payload> {
+        let payload = match self.waiting.front_mut()? {
+            Waiting::Several(packets) if packets.are_several() => packets.take_first(),
+            _ => match self.waiting.pop_front()? {
+                Waiting::One(payload) => payload,
+                Waiting::Several(mut last) => last.take_first(),
+            },
+        };
+        self.count -= 1;
+        self.bytes -= payload.len();
+        Some(payload)
     }
 }
 
@@ -197,7 +220,7 @@ mod tests {
         let buffer = Bytes::from_static(b"__one__two__3");
         let mut messages = Messages::default();
         messages.push(Payload::Zeros(5));
-        messages.push_packets(Packets { bytes: buffer.clone(), stride: 5, header_len: 2 });
+        messages.push_packets(Packets { bytes: buffer.clone(), stride: 5, header_len: 2 }, 7);
         messages.push(Payload::EMPTY);
         let mut expected = vec![
             Payload::EMPTY,
@@ -214,6 +237,7 @@ mod tests {
             assert_eq!(messages.pop(), Some(next));
         }
         assert!(messages.is_empty() && messages.pop().is_none() && messages.front().is_none());
+        assert_eq!(messages.bytes(), 0);
     }
 
     #[test]
@@ -222,15 +246,15 @@ mod tests {
         let mut one = Messages::default();
         for _ in 0..3 {
             one.push(Payload::Zeros(5));
-            one.push_packets(Packets { bytes: buffer.clone(), stride: 10, header_len: 2 });
+            one.push_packets(Packets { bytes: buffer.clone(), stride: 10, header_len: 2 }, 19);
         }
         for max in 0..15 {
             let (mut one, mut many, mut taken) = (one.clone(), one.clone(), Vec::new());
-            let (count, bytes) = many.take_many(max, &mut |payload| taken.push(payload));
+            let (before, count) = (many.bytes(), many.take_many(max, &mut |p| taken.push(p)));
             let expected: Vec<_> = core::iter::from_fn(|| one.pop()).take(max).collect();
             assert_eq!(taken, expected);
             assert_eq!((count, many.len()), (expected.len(), 12 - expected.len()));
-            assert_eq!(bytes, expected.iter().map(Payload::len).sum::<usize>());
+            assert_eq!(before - many.bytes(), expected.iter().map(Payload::len).sum::<usize>());
         }
     }
 
@@ -238,7 +262,7 @@ mod tests {
     fn the_last_message_of_a_buffer_lets_go_of_it() {
         let buffer = Bytes::from(vec![7; 30]);
         let mut messages = Messages::default();
-        messages.push_packets(Packets { bytes: buffer.clone(), stride: 10, header_len: 4 });
+        messages.push_packets(Packets { bytes: buffer.clone(), stride: 10, header_len: 4 }, 18);
         (0..3).for_each(|_| drop(messages.pop()));
         assert!(buffer.is_unique());
     }

@@ -57,7 +57,6 @@ pub struct Delivery {
 #[derive(Clone, Debug)]
 pub(super) struct RecvQueue {
     waiting: Messages,
-    bytes: usize,
     max_packets: u32,
     max_bytes: usize,
     outside: Pressure,
@@ -91,7 +90,6 @@ impl RecvQueue {
     pub(super) fn new(max_packets: usize, max_bytes: usize) -> Self {
         Self {
             waiting: Messages::default(),
-            bytes: 0,
             // "Unlimited" must leave room for `Pressure`, which computes with multiples of them.
             max_packets: u32::try_from(max_packets).map_or(MOST_PACKETS, |n| n.min(MOST_PACKETS)),
             max_bytes: max_bytes.min(usize::MAX / 4),
@@ -111,7 +109,7 @@ impl RecvQueue {
 
     /// Queued payload bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        self.waiting.bytes()
     }
 
     /// Whether the queue is empty.
@@ -122,21 +120,19 @@ impl RecvQueue {
     /// Whether there is room for `size` bytes; an empty queue takes a message of any size.
     pub(super) fn has_room(&self, size: usize) -> bool {
         self.waiting.is_empty()
-            || (self.waiting.len() < self.max_packets() && self.bytes + size <= self.max_bytes)
+            || (self.waiting.len() < self.max_packets() && self.bytes() + size <= self.max_bytes)
     }
 
     /// Queues a message for which there is room.
     #[inline(always)]
     pub(super) fn push(&mut self, payload: Payload) {
-        self.bytes += payload.len();
         self.waiting.push(payload);
     }
 
     /// Queues the messages of a buffer, with `size` bytes of data in total, for which there is
     /// room.
     pub(super) fn push_packets(&mut self, packets: Packets, size: usize) {
-        self.bytes += size;
-        self.waiting.push_packets(packets);
+        self.waiting.push_packets(packets, size);
     }
 
     /// How many messages of `size` bytes can be queued before arriving packets count as marked.
@@ -145,7 +141,7 @@ impl RecvQueue {
             return 0;
         }
         let left = |n: usize, max: usize| Pressure::most_before_mark(max).saturating_sub(n);
-        let bytes = left(self.bytes, self.max_bytes) / size.max(1);
+        let bytes = left(self.bytes(), self.max_bytes) / size.max(1);
         bytes.min(left(self.waiting.len(), self.max_packets()))
     }
 
@@ -163,7 +159,6 @@ impl RecvQueue {
     /// Removes the oldest message.
     pub(super) fn pop(&mut self) -> Option<Delivery> {
         let payload = self.waiting.pop()?;
-        self.bytes -= payload.len();
         let is_corrupt = self.corrupt.as_mut().is_some_and(|corrupt| corrupt.on_popped(1));
         Some(Delivery { payload, is_corrupt })
     }
@@ -171,8 +166,7 @@ impl RecvQueue {
     /// Passes the oldest messages to `take`, at most `max`. Returns how many.
     #[inline]
     pub(super) fn take_many(&mut self, max: usize, take: &mut impl FnMut(Payload)) -> usize {
-        let (count, bytes) = self.waiting.take_many(max, take);
-        self.bytes -= bytes;
+        let count = self.waiting.take_many(max, take);
         if let Some(corrupt) = &mut self.corrupt {
             corrupt.on_popped(count as u64);
         }
@@ -182,11 +176,7 @@ impl RecvQueue {
     /// Removes all messages, if they are zeros and none is corrupt. Returns their bytes.
     #[inline]
     pub(super) fn take_zeros(&mut self) -> Option<usize> {
-        if self.corrupt.is_some() || !self.waiting.are_zeros() {
-            return None;
-        }
-        self.waiting.clear_zeros();
-        Some(core::mem::take(&mut self.bytes))
+        if self.corrupt.is_some() { None } else { self.waiting.take_zeros() }
     }
 
     /// Removes all messages.
@@ -195,7 +185,6 @@ impl RecvQueue {
         if self.corrupt.is_some() {
             self.forget_corrupt();
         }
-        self.bytes = 0;
     }
 
     #[cold]
@@ -207,7 +196,6 @@ impl RecvQueue {
     pub(super) fn clear(&mut self) {
         self.waiting = Messages::default();
         self.corrupt = None;
-        self.bytes = 0;
     }
 
     /// Sets how full the buffers before this queue are.
@@ -226,7 +214,7 @@ impl RecvQueue {
         if self.waiting.is_empty() {
             return Pressure::None;
         }
-        let bytes = Pressure::of(self.bytes, self.max_bytes);
+        let bytes = Pressure::of(self.bytes(), self.max_bytes);
         bytes.max(Pressure::of(self.waiting.len(), self.max_packets()))
     }
 

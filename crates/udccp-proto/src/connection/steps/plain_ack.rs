@@ -37,14 +37,14 @@ impl Connection {
         }
         self.recv.set_outside(outside);
         self.timing.on_valid(now, self.seq.gar);
-        self.counters.packets_received += 1;
         self.counters.acks_received += 1;
         self.negotiation.note_gsr(seq);
         let arrival = self.acks.on_packet(seq, ecn);
         debug_assert!(!matches!(arrival, Arrival::Duplicate | Arrival::Forgotten));
         let ndp_count = self.negotiation.agreed().peer_sends_ndp.then_some(0);
         let (is_data, size_bytes) = (false, 0);
-        self.cc.on_packet(now, ReceivedInfo { seq, is_data, size_bytes, ccval, ecn, ndp_count });
+        let info = ReceivedInfo { seq, is_data, size_bytes, ccval, ecn, ndp_count };
+        self.cc.on_ordinary_packet(now, info);
         self.outbox.ack |= self.handshake.owes_greeting(PacketType::Ack, ackno);
         self.cc.on_ack_of_ack(ackno);
         let elapsed = vector.elapsed.unwrap_or_default();

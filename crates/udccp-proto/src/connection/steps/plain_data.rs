@@ -31,17 +31,15 @@ impl Connection {
             return false;
         }
         self.timing.on_valid(now, self.seq.gar);
-        let c = &mut self.counters;
-        c.packets_received += 1;
-        c.data_packets_received += 1;
-        c.data_bytes_received += u64::from(size);
+        self.counters.data_packets_received += 1;
+        self.counters.data_bytes_received += u64::from(size);
         let arrival = self.acks.on_packet(data.seq, ecn);
         debug_assert!(!matches!(arrival, Arrival::Duplicate | Arrival::Forgotten));
         let PlainData { seq, ccval, .. } = data;
         let (is_data, size_bytes) = (true, size);
         let ndp_count = self.negotiation.agreed().peer_sends_ndp.then_some(0);
         let info = ReceivedInfo { seq, is_data, size_bytes, ccval, ecn, ndp_count };
-        self.cc.on_packet(now, info);
+        self.cc.on_packet(&self.config, now, info);
         if self.recv.push(Payload::Zeros(size), false) {
             self.emit_here(events, EventKind::Readable);
         }

@@ -29,7 +29,7 @@ impl Connection {
         self.note_valid(ctx, &first, count);
         self.acks.on_run(first.seq, count, first.ecn);
         let info = self.received_info(&first, 0);
-        self.cc.on_run(ctx.now, &ReceivedRun::new(info, run));
+        self.cc.on_run(&self.config, ctx.now, &ReceivedRun::new(info, run));
         self.counters.data_bytes_received += run.data_len() as u64;
         let packets = Packets {
             bytes: arrival.datagram.header.slice_through(run.total_len()),

@@ -55,14 +55,10 @@ impl Connection {
     pub(super) fn note_valid(&mut self, ctx: &Ctx<'_>, packet: &Received<'_>, count: u64) {
         self.timing.on_valid(ctx.now, self.seq.gar);
         let c = &mut self.counters;
-        c.packets_received += count;
         match packet.ty {
             PacketType::Data | PacketType::DataAck => c.data_packets_received += count,
             PacketType::Ack => c.acks_received += 1,
-            PacketType::Sync => c.syncs_received += 1,
-            PacketType::SyncAck => c.sync_acks_received += 1,
-            PacketType::Reset => c.resets_received += 1,
-            _ => {}
+            ty => c.note_other(ty),
         }
         if packet.ecn == Ecn::Ce {
             c.rare().ecn_ce_received += count;
@@ -93,7 +89,7 @@ impl Connection {
             return;
         }
         let info = self.received_info(packet, ndp);
-        self.cc.on_packet(ctx.now, info);
+        self.cc.on_packet(&self.config, ctx.now, info);
     }
 
     /// The information about a packet that congestion control gets.

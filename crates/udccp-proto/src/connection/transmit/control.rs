@@ -6,6 +6,7 @@ use udccp_wire::HeaderKind;
 
 use super::super::outbox::ResetOut;
 use super::super::{Connection, Ctx};
+use crate::count::count;
 use crate::state::State;
 
 /// Lengths of headers without options.
@@ -24,7 +25,7 @@ impl Connection {
         }
         if let Some(reset) = self.outbox.reset.take() {
             let (ack, code, data) = (reset.ackno, reset.code, reset.data);
-            self.counters.resets_sent += 1;
+            count!(self.counters, resets_sent += 1);
             self.ending.on_reset_sent(code, data);
             let text = Payload::Bytes(Bytes::from_static(reset.error_text().as_bytes()));
             self.write_packet(ctx, out, HeaderKind::Reset { ack, code, data }, text);
@@ -34,11 +35,11 @@ impl Connection {
             return true;
         }
         if let Some(ack) = self.outbox.sync_acks.take() {
-            self.counters.sync_acks_sent += 1;
+            count!(self.counters, sync_acks_sent += 1);
             return self.write_control(ctx, out, HeaderKind::SyncAck { ack });
         }
         if let Some(ack) = self.outbox.sync.take() {
-            self.counters.syncs_sent += 1;
+            count!(self.counters, syncs_sent += 1);
             return self.write_control(ctx, out, HeaderKind::Sync { ack });
         }
         let probe = self.outbox.probe.take();
@@ -95,7 +96,7 @@ impl Connection {
             return false;
         }
         let payload = Payload::Zeros(self.path.probe_padding(size) as u32);
-        self.counters.pmtu_probes_sent += 1;
+        count!(self.counters, pmtu_probes_sent += 1);
         self.write_packet(ctx, out, HeaderKind::Sync { ack: self.seq.gsr }, payload);
         let change = self.path.on_probe_sent(ctx.now, self.seq.gss, self.rtt());
         self.follow_path(ctx, change);

@@ -459,11 +459,9 @@ impl Connection {
         written: WrittenOptions,
     ) {
         let is_data = matches!(ty, PacketType::Data | PacketType::DataAck);
-        let c = &mut self.counters;
-        c.packets_sent += 1;
         if is_data {
-            c.data_packets_sent += 1;
-            c.data_bytes_sent += size as u64;
+            self.counters.data_packets_sent += 1;
+            self.counters.data_bytes_sent += size as u64;
             self.timing.on_data_sent(now, seq);
             self.path.on_data_sent(seq, size);
         }

@@ -60,10 +60,8 @@ impl Connection {
         let header = self.usual_header(HeaderKind::Data, ccval, seq);
         let bytes = header.usual_data(self.zeros_checksum(size_bytes as usize));
         self.place(out, ecn, HeaderBytes::of(bytes), Payload::Zeros(size_bytes));
-        let c = &mut self.counters;
-        c.packets_sent += 1;
-        c.data_packets_sent += 1;
-        c.data_bytes_sent += u64::from(size_bytes);
+        self.counters.data_packets_sent += 1;
+        self.counters.data_bytes_sent += u64::from(size_bytes);
         self.timing.on_data_sent(now, seq);
         self.send.on_data_sent();
         let (is_data, has_ack, app_limited) = (true, false, rest.is_none());
@@ -132,7 +130,6 @@ impl Connection {
     fn account_for_plain_ack(&mut self, now: Instant, ecn: Ecn, seq: Seqno) {
         self.seq.take_next();
         self.counters.acks_sent += 1;
-        self.counters.packets_sent += 1;
         self.send.on_sent(PacketType::Ack);
         self.outbox.on_sent(true);
         let app_limited = self.send.queue().is_empty();

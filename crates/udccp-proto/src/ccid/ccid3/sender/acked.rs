@@ -60,7 +60,7 @@ impl Ccid3Sender {
             return Some((rate, fresh));
         }
         //= 4342-6.1.1-2
-        let inverse = options.loss_event_rate.filter(|_| self.config.accept_loss_event_rate)?;
+        let inverse = options.loss_event_rate.filter(|_| self.accept_loss_event_rate)?;
         let p = match inverse {
             u32::MAX => 0.0,
             n => 1.0 / f64::from(n.max(1)),

@@ -8,6 +8,7 @@ use udccp_wire::{OptionRef, Seqno};
 
 use super::verify::Verifier;
 use super::{Ccid3Config, NUMBER, SegmentSizeRule};
+use crate::ccid::ccid4;
 use crate::ccid::tfrc::{
     DataLimited, MinInterval, Rate, RateControl, RatePacer, RttFloor, Segment, SegmentSize, Sent,
     SentLog, SmallPackets, WindowCounter,
@@ -66,7 +67,10 @@ pub struct Ccid3Sender {
     log: SentLog,
     data_limited: DataLimited,
     size: SegmentSize,
-    config: Ccid3Config,
+    size_rule: SegmentSizeRule,
+    /// Settings of [`Ccid3Config`], as `size_rule`.
+    history_discounting: bool,
+    accept_loss_event_rate: bool,
     rate: RateControl,
     // Fields that only feedback uses, or few packets.
     /// Present from the first report or mark on: an end that only receives gets none.
@@ -97,7 +101,7 @@ pub struct Ccid3Sender {
 impl Ccid3Sender {
     /// The record of losses.
     fn verifier(&mut self) -> &mut Verifier {
-        let (discounting, counts_losses) = (self.config.history_discounting, self.small.is_some());
+        let (discounting, counts_losses) = (self.history_discounting, self.small.is_some());
         self.verifier.get_or_insert_with(|| Verifier::new(discounting, counts_losses).into())
     }
 
@@ -124,7 +128,9 @@ impl Ccid3Sender {
                 let gate = MinInterval::new(small.min_interval);
                 Box::new((small, gate))
             }),
-            config: config.clone(),
+            size_rule: config.segment_size,
+            history_discounting: config.history_discounting,
+            accept_loss_event_rate: config.accept_loss_event_rate,
             rate: RateControl::new(config.oscillation_reduction, config.min_nofeedback_timeout),
             pacer: RatePacer::new(config.granularity, config.max_credit),
             spacing: Spacing::default(),
@@ -164,7 +170,7 @@ impl Ccid3Sender {
     /// Size of the data in a packet, for the rate: at least 1 byte.
     #[inline]
     fn segment_bytes(&self) -> u32 {
-        match self.config.segment_size {
+        match self.size_rule {
             SegmentSizeRule::Mean => self.size.bytes(),
             SegmentSizeRule::Maximum => self.max_size,
         }
@@ -301,12 +307,14 @@ pub(super) fn handshake_rtt(measured: &mut RttFloor, now: Instant, rtt: Duration
     if rtt + ECHO_UNIT >= floor { rtt } else { floor }
 }
 
-/// Whether a receiver half of CCID 3 may send this option.
-pub(super) fn reads(option: &OptionRef<'_>) -> bool {
-    matches!(
-        option,
-        OptionRef::LossEventRate(_) | OptionRef::LossIntervals { .. } | OptionRef::ReceiveRate(_)
-    )
+/// Whether a receiver half of this CCID may send this option.
+pub(super) fn reads(ccid: u8, option: &OptionRef<'_>) -> bool {
+    use OptionRef::{DroppedPackets, LossEventRate, LossIntervals, ReceiveRate};
+    match option {
+        LossEventRate(_) | LossIntervals { .. } | ReceiveRate(_) => true,
+        DroppedPackets(_) => ccid == ccid4::NUMBER,
+        _ => false,
+    }
 }
 
 impl CcidSender for Ccid3Sender {
@@ -315,8 +323,7 @@ impl CcidSender for Ccid3Sender {
     }
 
     fn reads_option(&self, option: &OptionRef<'_>) -> bool {
-        let is_of_ccid4 = matches!(option, OptionRef::DroppedPackets(_));
-        reads(option) || is_of_ccid4 && self.small.is_some()
+        reads(self.ccid, option)
     }
 
     fn poll_send(&mut self, now: Instant, size_bytes: u32) -> SendVerdict {

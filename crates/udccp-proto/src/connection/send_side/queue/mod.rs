@@ -25,9 +25,6 @@ pub(in super::super) struct SendQueue {
     levels: Option<Box<Levels>>,
     /// Comes after all levels.
     run: Run,
-    /// Messages in the levels, and their payload bytes.
-    packets: usize,
-    bytes: usize,
     max_packets: u32,
     max_bytes: usize,
     policy: QueuePolicy,
@@ -41,6 +38,9 @@ pub(in super::super) struct SendQueue {
 struct Levels {
     /// Sorted by falling priority. Empty levels are kept for the next message.
     all: Vec<Level>,
+    /// Number of messages, and their payload bytes.
+    packets: usize,
+    bytes: usize,
     with_deadline: u32,
     /// Messages that were sent, but are still at the front of the first level that is not empty.
     lent: u32,
@@ -72,6 +72,14 @@ impl Levels {
             self.all.insert(at, Level { priority, waiting: VecDeque::new() });
         }
         &mut self.all[at].waiting
+    }
+
+    /// This message was removed.
+    #[inline]
+    fn forget(&mut self, waiting: &Waiting) {
+        self.packets -= 1;
+        self.bytes -= waiting.payload.len();
+        self.with_deadline -= u32::from(waiting.deadline.is_some());
     }
 
     /// A message with a deadline is about to be put at the end of its level.
@@ -153,8 +161,6 @@ impl SendQueue {
         Self {
             levels: None,
             run: Run::default(),
-            packets: 0,
-            bytes: 0,
             max_packets: saturating(max_packets),
             max_bytes,
             policy,
@@ -205,16 +211,22 @@ impl SendQueue {
         self.watched.take_if(|was| *was != is_writable).is_some()
     }
 
+    /// Messages in the levels, and their payload bytes.
+    #[inline]
+    fn in_levels(&self) -> (usize, usize) {
+        self.levels.as_ref().map_or((0, 0), |levels| (levels.packets, levels.bytes))
+    }
+
     /// Number of queued messages.
     #[inline]
     pub(in super::super) fn packets(&self) -> usize {
-        self.packets + self.run.count as usize
+        self.in_levels().0 + self.run.count as usize
     }
 
     /// Queued payload bytes.
     #[inline]
     pub(in super::super) fn bytes(&self) -> usize {
-        self.bytes + self.run.len()
+        self.in_levels().1 + self.run.len()
     }
 
     /// Whether the queue is empty.
@@ -280,10 +292,10 @@ impl SendQueue {
         if self.run.count > 0 {
             self.break_run();
         }
-        self.packets += 1;
-        self.bytes += message.payload.len();
-        let Message { payload, deadline, priority, token } = message;
         let levels = self.levels.get_or_insert_default();
+        levels.packets += 1;
+        levels.bytes += message.payload.len();
+        let Message { payload, deadline, priority, token } = message;
         if let Some(deadline) = deadline {
             levels.note_deadline(priority, deadline);
         }
@@ -309,15 +321,16 @@ impl SendQueue {
     /// Turns the run into ordinary messages.
     #[cold]
     fn break_run(&mut self) {
-        let Run { bytes, count } = core::mem::take(&mut self.run);
-        if count == 0 {
+        let run = core::mem::take(&mut self.run);
+        if run.count == 0 {
             return;
         }
-        self.packets += count as usize;
-        self.bytes += count as usize * bytes as usize;
-        let level = self.levels.get_or_insert_default().of(0);
-        for _ in 0..count {
-            let payload = Payload::Zeros(bytes);
+        let levels = self.levels.get_or_insert_default();
+        levels.packets += run.count as usize;
+        levels.bytes += run.len();
+        let level = levels.of(0);
+        for _ in 0..run.count {
+            let payload = Payload::Zeros(run.bytes);
             level.push_back(Waiting { payload, deadline: None, token: None });
         }
     }
@@ -325,7 +338,7 @@ impl SendQueue {
     /// Whether the run is all that is queued.
     #[inline]
     fn is_run(&self) -> bool {
-        self.run.count > 0 && self.packets == 0
+        self.run.count > 0 && self.in_levels().0 == 0
     }
 
     /// The application waits for room, as after a refusal.
@@ -421,8 +434,8 @@ impl SendQueue {
         copy(&waiting.payload);
         let (size, token) = (waiting.payload.len(), waiting.token);
         let has_deadline = waiting.deadline.is_some();
-        self.packets -= 1;
-        self.bytes -= size;
+        levels.packets -= 1;
+        levels.bytes -= size;
         levels.with_deadline -= u32::from(has_deadline);
         levels.lent += 1;
         Some((size, token))
@@ -450,8 +463,9 @@ impl SendQueue {
             let payload = Payload::Zeros(self.pop_zeros().0);
             return Some(Waiting { payload, deadline: None, token: None });
         }
-        let waiting = self.levels.as_mut()?.first_mut()?.waiting.pop_front()?;
-        self.forget(&waiting);
+        let levels = self.levels.as_mut()?;
+        let waiting = levels.first_mut()?.waiting.pop_front()?;
+        levels.forget(&waiting);
         Some(waiting)
     }
 
@@ -485,21 +499,20 @@ impl SendQueue {
         is_gone: impl Fn(&Waiting) -> bool,
         discarded: &mut dyn FnMut(Discarded),
     ) {
-        let Some(mut levels) = self.levels.take() else { return };
-        let Levels { all, with_deadline, .. } = &mut *levels;
+        let Some(levels) = &mut self.levels else { return };
+        let Levels { all, packets, bytes, with_deadline, .. } = &mut **levels;
         for level in all {
             level.waiting.retain(|waiting| {
                 let is_gone = is_gone(waiting);
                 if is_gone {
-                    self.packets -= 1;
-                    self.bytes -= waiting.payload.len();
+                    *packets -= 1;
+                    *bytes -= waiting.payload.len();
                     *with_deadline -= u32::from(waiting.deadline.is_some());
                     discarded(waiting.discarded(reason));
                 }
                 !is_gone
             });
         }
-        self.levels = Some(levels);
     }
 
     /// Discards every message larger than `max` bytes.
@@ -513,23 +526,14 @@ impl SendQueue {
         self.discard_where(DropReason::TooLarge, is_larger, discarded);
     }
 
-    #[inline]
-    fn forget(&mut self, waiting: &Waiting) {
-        self.packets -= 1;
-        self.bytes -= waiting.payload.len();
-        if let Some(levels) = &mut self.levels {
-            levels.with_deadline -= u32::from(waiting.deadline.is_some());
-        }
-    }
-
     /// Discards the newest messages of the lowest priority below `priority` until `size` fits,
     /// unless even that would not make enough room.
     fn make_room(&mut self, size: usize, priority: u32, discarded: &mut dyn FnMut(Discarded)) {
         self.break_run();
-        let all = self.levels.iter().flat_map(|levels| &levels.all);
+        let (all, bytes) = (self.levels.iter().flat_map(|levels| &levels.all), self.bytes());
         let lower = all.filter(|l| l.priority < priority);
         let below: usize = lower.flat_map(|l| &l.waiting).map(|w| w.payload.len()).sum();
-        if self.bytes - below + size > self.max_bytes && self.bytes != below {
+        if bytes - below + size > self.max_bytes && bytes != below {
             return;
         }
         while !self.fits(size) {
@@ -537,7 +541,7 @@ impl SendQueue {
             let lowest = levels.all.iter_mut().rev().find(|l| !l.waiting.is_empty());
             let Some(level) = lowest.filter(|l| l.priority < priority) else { return };
             let Some(waiting) = level.waiting.pop_back() else { return };
-            self.forget(&waiting);
+            levels.forget(&waiting);
             discarded(waiting.discarded(DropReason::Displaced));
         }
     }
