@@ -10,13 +10,14 @@ const PER_OCTAVE: u64 = 1 << BITS;
 /// Buckets are kept in blocks of so many, a power of two.
 const BLOCK: usize = 16;
 
-/// Counts of delays in log-linear buckets. Memory grows with the range of the delays: 256 bytes per
-/// octave, at most 15 kB. Recording is a shift and an increment.
+/// Counts of delays in log-linear buckets. Memory grows with the range of the delays: 128 bytes per
+/// octave, at most 7 kB, and 16 bytes for each bucket with 256 delays or more. Recording is a shift
+/// and an increment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayHistogram {
     /// The bucket of the first count.
     first: usize,
-    counts: Box<[u16]>,
+    counts: Box<[u8]>,
     /// `None` if no count is full.
     full: Option<Box<Full>>,
     total: u64,
@@ -24,9 +25,16 @@ pub struct DelayHistogram {
     max_ns: u64,
 }
 
-/// Buckets with more delays than their counts say, in order, and how often 2^16 more.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Buckets with more delays than their counts say, in order, and how often 2^8 more.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Full(Vec<(usize, u64)>);
+
+impl Default for Full {
+    /// An empty list with room: where one bucket is full, others soon are.
+    fn default() -> Self {
+        Self(Vec::with_capacity(4 * BLOCK))
+    }
+}
 
 impl Full {
     fn add(&mut self, bucket: usize, carry: u64) {
@@ -82,8 +90,8 @@ impl DelayHistogram {
     fn add(&mut self, bucket: usize, more: u64) {
         let count = &mut self.counts[bucket - self.first];
         let sum = u64::from(*count) + more;
-        *count = sum as u16;
-        let carry = sum >> u16::BITS;
+        *count = sum as u8;
+        let carry = sum >> u8::BITS;
         if carry > 0 {
             self.full.get_or_insert_default().add(bucket, carry);
         }
@@ -94,7 +102,7 @@ impl DelayHistogram {
         self.counts.iter().enumerate().map(|(index, &count)| {
             let bucket = self.first + index;
             let carry = self.full.as_ref().map_or(0, |full| full.of(bucket));
-            (bucket, u64::from(count) + (carry << u16::BITS))
+            (bucket, u64::from(count) + (carry << u8::BITS))
         })
     }
 
@@ -163,13 +171,18 @@ impl DelayHistogram {
     /// What was recorded since `earlier`, an earlier copy of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = Self { first: self.first, ..Self::default() };
-        since.counts = vec![0; self.counts.len()].into_boxed_slice();
         // The earlier copy reaches no further down.
         let mut before = earlier.buckets().peekable();
-        for (bucket, now) in self.buckets() {
+        let mut full = Vec::with_capacity(self.full.as_ref().map_or(0, |full| full.0.len()));
+        let counts = self.buckets().map(|(bucket, now)| {
             let before = before.next_if(|(at, _)| *at <= bucket).map_or(0, |(_, count)| count);
-            since.add(bucket, now.saturating_sub(before));
-        }
+            let count = now.saturating_sub(before);
+            let carry = count >> u8::BITS;
+            full.extend((carry > 0).then_some((bucket, carry)));
+            count as u8
+        });
+        since.counts = counts.collect();
+        since.full = (!full.is_empty()).then(|| Box::new(Full(full)));
         let highest = since.buckets().rfind(|(_, count)| *count > 0);
         let edge = highest.map_or(0, |(bucket, _)| {
             let (low, width) = bounds_of(bucket);
@@ -266,9 +279,9 @@ mod tests {
         let mut sum = few;
         sum.merge(&more);
         assert_eq!(sum, many);
-        sum.counts[9] = u16::MAX;
+        sum.counts[9] = u8::MAX;
         sum.record(Duration::from_nanos(9));
-        assert_eq!(sum.buckets().nth(9), Some((9, (1 << 33) + (1 << 16))));
+        assert_eq!(sum.buckets().nth(9), Some((9, (1 << 33) + (1 << 8))));
     }
 
     #[test]
