@@ -7,7 +7,6 @@ use udccp_link::{LinkConfig, Variation};
 
 use crate::chain::Chain;
 use crate::element::Element;
-use crate::names::Names;
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +18,6 @@ pub(crate) enum Node {
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkSpec {
-    pub(crate) name: String,
     pub(crate) from: Node,
     pub(crate) to: Node,
     pub(crate) config: Arc<LinkConfig>,
@@ -56,38 +54,37 @@ pub(crate) const fn sender_of(pair: usize) -> usize {
 
 impl Network {
     /// Two links per hop (forward and reverse), then four access links per pair.
-    pub(crate) fn chain(chain: &Chain, names: &Names) -> Self {
+    pub(crate) fn chain(chain: &Chain) -> Self {
         let routers = chain.hops.len() + 1;
         let mut net = Self { hosts: 2 * chain.pairs.len(), routers, links: Vec::new() };
         net.links.reserve_exact(2 * chain.hops.len() + 4 * chain.pairs.len());
         for (i, hop) in chain.hops.iter().enumerate() {
             let (left, right) = (Node::Router(i as u32), Node::Router(i as u32 + 1));
-            net.link(names, left, right, hop.forward.clone().into());
-            net.link(names, right, left, hop.reverse.clone().into());
+            net.link(left, right, hop.forward.clone().into());
+            net.link(right, left, hop.reverse.clone().into());
         }
         for (i, pair) in chain.pairs.iter().enumerate() {
             let sender = Node::Host(sender_of(i) as u32);
             let receiver = Node::Host(sender_of(i) as u32 + 1);
             let (enters, leaves) = chain.ends_of(pair);
             let [enters, leaves] = [enters, leaves].map(|router| Node::Router(router as u32));
-            net.access(names, sender, enters, &pair.sender_access);
-            net.access(names, receiver, leaves, &pair.receiver_access);
+            net.access(sender, enters, &pair.sender_access);
+            net.access(receiver, leaves, &pair.receiver_access);
         }
         net
     }
 
-    fn access(&mut self, names: &Names, host: Node, router: Node, up: &Arc<LinkConfig>) {
+    fn access(&mut self, host: Node, router: Node, up: &Arc<LinkConfig>) {
         let down = match up.variation {
             Variation::None => Arc::clone(up),
             _ => LinkConfig { variation: Variation::None, ..LinkConfig::clone(up) }.into(),
         };
-        self.link(names, host, router, Arc::clone(up));
-        self.link(names, router, host, down);
+        self.link(host, router, Arc::clone(up));
+        self.link(router, host, down);
     }
 
-    fn link(&mut self, names: &Names, from: Node, to: Node, config: Arc<LinkConfig>) {
-        let name = names.link(self.links.len());
-        self.links.push(LinkSpec { name, from, to, config });
+    fn link(&mut self, from: Node, to: Node, config: Arc<LinkConfig>) {
+        self.links.push(LinkSpec { from, to, config });
     }
 
     /// The link that connects each host, in the direction of the network.
@@ -148,13 +145,14 @@ impl LinkSpec {
         matches!((self.from, self.to), (Node::Router(_), Node::Router(_)))
     }
 
-    /// Builds the element, whose random numbers come from its own streams. `else_too` means that
-    /// something besides the element handles what enters and leaves: then it cannot be a plain one.
-    pub(crate) fn build(&self, seed: Seed, else_too: bool) -> Element {
+    /// Builds the element, whose random numbers come from the streams of its name. `else_too` means
+    /// that something besides the element handles what enters and leaves: then it cannot be a plain
+    /// one.
+    pub(crate) fn build(&self, seed: Seed, name: &str, else_too: bool) -> Element {
         if else_too || !self.config.is_plain() {
-            return Element::Other(self.config.build(seed, &self.name));
+            return Element::Other(self.config.build(seed, name));
         }
-        let plain = self.config.plain(seed, &self.name);
+        let plain = self.config.plain(seed, name);
         // The counters of access links are never read.
         Element::Plain(if self.is_bottleneck() { plain } else { plain.without_records() })
     }
@@ -170,8 +168,7 @@ mod tests {
     use super::*;
 
     fn link(from: Node, to: Node) -> LinkSpec {
-        let config = Arc::default();
-        LinkSpec { name: String::new(), from, to, config }
+        LinkSpec { from, to, config: Arc::default() }
     }
 
     #[test]

@@ -33,10 +33,11 @@ pub(crate) fn run(
 ) -> Result<RunResult, SimError> {
     validate(&chain, &run)?;
     let names = Names::new(chain.hops.len(), &chain.pairs);
-    let network = Network::chain(&chain, &names);
+    let network = Network::chain(&chain);
     let starts = starts(&chain.pairs, run.seed);
     let points = if run.capture.is_some() { observed(&chain) } else { Vec::new() };
-    let observer = Observer::new(&network, &points, run.capture.take(), run.check)?;
+    let link_name = |link: usize| names.link(link);
+    let observer = Observer::new(&network, &link_name, &points, run.capture.take(), run.check)?;
     let routes: Vec<Route> = chain.flows.iter().map(|flow| Route::of(&chain, flow)).collect();
     let (quick_start, ip) = (chain.quick_start, chain.ip);
     let Chain { pairs, flows, makers, .. } = chain;
@@ -44,7 +45,7 @@ pub(crate) fn run(
         flows.into_iter().zip(routes).map(|(of, route)| FlowPlan { of, route }).collect();
     let is_late = |flow: usize| makers.contains_key(&flow);
     let hosts = hosts(&network, pairs, starts, &flows, &is_late);
-    let fabric = fabric(&network, &flows, run.seed, (observer, quick_start));
+    let fabric = fabric((&network, &names), &flows, run.seed, (observer, quick_start));
     // Of many flows it is a large part of all memory.
     drop(network);
     let senders = flows.iter().map(FlowPlan::sender).collect();
@@ -119,7 +120,7 @@ fn hosts(
 }
 
 fn fabric(
-    network: &Network,
+    (network, names): (&Network, &Names),
     flows: &[FlowPlan],
     seed: Seed,
     (observer, quick_start): (Option<Box<Observer>>, bool),
@@ -128,7 +129,11 @@ fn fabric(
     let special_links: BTreeMap<usize, Special> =
         network.links.iter().enumerate().filter_map(special).collect();
     let running = |(i, spec): (usize, &LinkSpec)| RunningLink {
-        element: spec.build(seed, observer.is_some() || special_links.contains_key(&i)),
+        element: spec.build(
+            seed,
+            &names.link(i),
+            observer.is_some() || special_links.contains_key(&i),
+        ),
         to: spec.to,
     };
     let path = |path: usize| match path % 2 {

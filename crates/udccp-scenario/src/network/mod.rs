@@ -15,7 +15,7 @@ use crate::run_error::RunError;
 use crate::schema::{
     CodecName, Direction, Flow, Link, RandomVariable, Scenario, Silence, Traffic, of_link,
 };
-use crate::transports::{self, Configs};
+use crate::transports::{self, Configs, Shared};
 
 /// Largest number of transfers in one flow.
 pub const MAX_TRANSFERS: usize = 50_000;
@@ -155,16 +155,18 @@ pub fn network(scenario: &Scenario, seed: Seed, hosts: &mut dyn Hosts) -> Result
     let mut chain = Chain::new(hop_configs(scenario));
     chain.set_ip(hosts.ip());
     chain.set_quick_start(scenario.flows.iter().any(|flow| flow.dccp.quick_start.is_some()));
+    let mut links = SharedLinks::default();
     for flow in &scenario.flows {
         let own = seed.derive("flow").derive(&flow.name);
+        let setup = Setup { scenario, flow, links: links.of(scenario, flow) };
         match *flow.traffic {
             Traffic::Poisson { every, size } if !hosts.play_many() => {
-                add_transfers(&mut chain, scenario, flow, (every, size), own, hosts)?;
+                add_transfers(&mut chain, &setup, (every, size), own, hosts)?;
             }
             _ => {
                 let source = source(&flow.traffic, own.stream("source"));
                 let at = chain.next_addresses();
-                chain.add_pair(pair(scenario, flow, &flow.name, (at, own), source, hosts)?);
+                chain.add_pair(setup.pair(&flow.name, (at, own), source, hosts)?);
             }
         }
     }
@@ -219,40 +221,56 @@ pub fn routers_of(scenario: &Scenario, flow: &Flow) -> (usize, usize) {
     }
 }
 
-/// Creates both hosts of a flow, or of one of its transfers; `own` is the seed of that.
-fn pair(
-    scenario: &Scenario,
-    flow: &Flow,
-    name: &str,
-    (at, own): (PairAddresses, Seed),
-    source: Box<dyn Source>,
-    hosts: &mut dyn Hosts,
-) -> Result<PairConfig, RunError> {
-    let ends =
-        hosts.pair(flow, at, own).map_err(|why| RunError::Flow { flow: flow.name.clone(), why })?;
-    let source = ends.source.unwrap_or(source);
-    let links = access_links(scenario, flow).map(Arc::new);
-    let pair = PairConfig::new(name, ends.sender, ends.receiver, source);
-    Ok(linked(scenario, flow, links, pair))
+/// Access links that consecutive flows share where they are equal.
+#[derive(Default)]
+struct SharedLinks([Shared<Arc<LinkConfig>>; 2]);
+
+impl SharedLinks {
+    fn of(&mut self, scenario: &Scenario, flow: &Flow) -> [Arc<LinkConfig>; 2] {
+        let [sender, receiver] = access_links(scenario, flow);
+        [self.0[0].of(sender), self.0[1].of(receiver)]
+    }
 }
 
-/// A pair of a flow with these access links and the flow's times.
-fn linked(
-    scenario: &Scenario,
-    flow: &Flow,
-    [sender_access, receiver_access]: [Arc<LinkConfig>; 2],
-    pair: PairConfig,
-) -> PairConfig {
-    let (enters, leaves) = routers_of(scenario, flow);
-    PairConfig {
-        sender_access,
-        receiver_access,
-        enters: Some(enters),
-        leaves: Some(leaves),
-        start: flow.start,
-        start_jitter: scenario.time.phase,
-        stop: flow.stop,
-        ..pair
+/// A flow of a scenario, with the access links of its sender and receiver.
+struct Setup<'a> {
+    scenario: &'a Scenario,
+    flow: &'a Flow,
+    links: [Arc<LinkConfig>; 2],
+}
+
+impl Setup<'_> {
+    /// Creates both hosts of the flow, or of one of its transfers; `own` is the seed of that.
+    fn pair(
+        &self,
+        name: &str,
+        (at, own): (PairAddresses, Seed),
+        source: Box<dyn Source>,
+        hosts: &mut dyn Hosts,
+    ) -> Result<PairConfig, RunError> {
+        let ends = hosts.pair(self.flow, at, own).map_err(|why| self.wrong(why))?;
+        let source = ends.source.unwrap_or(source);
+        Ok(self.linked(PairConfig::new(name, ends.sender, ends.receiver, source)))
+    }
+
+    /// A pair of the flow with its access links and times.
+    fn linked(&self, pair: PairConfig) -> PairConfig {
+        let (enters, leaves) = routers_of(self.scenario, self.flow);
+        let [sender_access, receiver_access] = self.links.clone();
+        PairConfig {
+            sender_access,
+            receiver_access,
+            enters: Some(enters),
+            leaves: Some(leaves),
+            start: self.flow.start,
+            start_jitter: self.scenario.time.phase,
+            stop: self.flow.stop,
+            ..pair
+        }
+    }
+
+    fn wrong(&self, why: String) -> RunError {
+        RunError::Flow { flow: self.flow.name.clone(), why }
     }
 }
 
@@ -260,29 +278,27 @@ fn linked(
 /// the arrivals.
 fn add_transfers(
     chain: &mut Chain,
-    scenario: &Scenario,
-    flow: &Flow,
+    setup: &Setup<'_>,
     (every, size): (Duration, RandomVariable<udccp_base::DataSize>),
     own: Seed,
     hosts: &mut dyn Hosts,
 ) -> Result<(), RunError> {
-    let arrivals = arrivals(scenario, flow, (every, size), own)?;
-    let wrong = |why| RunError::Flow { flow: flow.name.clone(), why };
+    let flow = setup.flow;
+    let arrivals = arrivals(setup.scenario, flow, (every, size), own)?;
     let maker = match arrivals.len() {
         // A single transfer has the flow's congestion state for the whole run.
         1 => None,
-        _ => hosts.transfer_maker(flow, own).map_err(wrong)?,
+        _ => hosts.transfer_maker(flow, own).map_err(|why| setup.wrong(why))?,
     };
     let (ip, first) = (hosts.ip(), chain.pairs());
-    let links = access_links(scenario, flow).map(Arc::new);
     let mut one = |(i, arrival): (usize, &Arrival)| {
         let name = transfer_name(flow, i);
         let source = Box::new(Transfer::new(arrival.bytes));
         let pair = if maker.is_some() {
-            linked(scenario, flow, links.clone(), PairConfig::later(name, source))
+            setup.linked(PairConfig::later(name, source))
         } else {
             let (at, seed) = (PairAddresses::of(first + i, ip), own.derive(&name));
-            pair(scenario, flow, &name, (at, seed), source, hosts)?
+            setup.pair(&name, (at, seed), source, hosts)?
         };
         Ok(PairConfig { start: arrival.at, start_jitter: Duration::ZERO, stop: None, ..pair })
     };

@@ -47,7 +47,7 @@ pub(crate) struct Configs {
 
 /// The settings of the last flow.
 #[derive(Debug)]
-struct Shared<S>(Option<S>);
+pub(crate) struct Shared<S>(Option<S>);
 
 impl<S> Default for Shared<S> {
     fn default() -> Self {
@@ -57,7 +57,7 @@ impl<S> Default for Shared<S> {
 
 impl<S: Deref<Target: PartialEq + Sized> + From<S::Target> + Clone> Shared<S> {
     /// These settings, shared with the last flow if they are equal.
-    fn of(&mut self, config: S::Target) -> S {
+    pub(crate) fn of(&mut self, config: S::Target) -> S {
         match &mut self.0 {
             Some(last) if **last == config => last.clone(),
             last => last.insert(config.into()).clone(),

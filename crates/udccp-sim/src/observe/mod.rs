@@ -22,15 +22,17 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// An observer, or `None` if there is nothing to observe.
+    /// An observer, or `None` if there is nothing to observe. `link_name` is the name of a link.
     pub(crate) fn new(
         network: &Network,
+        link_name: &dyn Fn(usize) -> String,
         pairs: &[Option<String>],
         capture: Option<Capture<'_>>,
         check: bool,
     ) -> Result<Option<Box<Self>>, SimError> {
         let captures = capture.map(|c| Captures::open(c, network, pairs)).transpose()?;
-        let checker = check.then(|| Checker::new(network));
+        let checker =
+            check.then(|| Checker::new((0..network.links.len()).map(link_name).collect()));
         let any = captures.is_some() || checker.is_some();
         Ok(any.then(|| Box::new(Self { captures, checker, failure: None })))
     }
@@ -227,10 +229,11 @@ struct Checker {
 }
 
 impl Checker {
-    fn new(network: &Network) -> Self {
-        let count = network.links.len();
+    /// A checker of the links with these names.
+    fn new(names: Vec<String>) -> Self {
+        let count = names.len();
         Self {
-            names: network.links.iter().map(|l| l.name.clone()).collect(),
+            names,
             lines: vec![VecDeque::new(); count],
             in_order: vec![true; count],
             lost_copies: vec![Vec::new(); count],

@@ -9,15 +9,18 @@ use super::*;
 use crate::network::{LinkSpec, Node};
 
 fn network() -> Network {
-    let link =
-        |name: &str, from, to| LinkSpec { name: name.to_owned(), from, to, config: Arc::default() };
+    let link = |from, to| LinkSpec { from, to, config: Arc::default() };
     let (host, router) = (Node::Host(0), Node::Router(0));
-    let links = vec![link("up", host, router), link("down", router, host)];
+    let links = vec![link(host, router), link(router, host)];
     Network { hosts: 2, routers: 1, links }
 }
 
+fn link_name(link: usize) -> String {
+    ["up", "down"][link].to_owned()
+}
+
 fn observer() -> Box<Observer> {
-    Observer::new(&network(), &[Some("flow".to_owned())], None, true).unwrap().unwrap()
+    Observer::new(&network(), &link_name, &[Some("flow".to_owned())], None, true).unwrap().unwrap()
 }
 
 fn handle(slot: u32) -> PacketHandle {
@@ -165,7 +168,8 @@ fn a_datagram_that_changed_on_the_way_is_an_error() {
 
 #[test]
 fn nothing_to_observe_costs_nothing() {
-    let none = Observer::new(&network(), &[Some("flow".to_owned())], None, false).unwrap();
+    let none =
+        Observer::new(&network(), &link_name, &[Some("flow".to_owned())], None, false).unwrap();
     assert!(none.is_none());
-    let _ = network().links[0].build(Seed(1), false);
+    let _ = network().links[0].build(Seed(1), "up", false);
 }
