@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod address;
 mod application;
 mod capture;
