@@ -38,7 +38,7 @@ enum Role {
     /// Accepts the first connection.
     Passive(ListenerId),
     /// Invites its client when the flow starts.
-    Inviting(Instant, Box<InviteOptions>),
+    Inviting(Box<(Instant, InviteOptions)>),
     /// Failed to start; the flow does not exist.
     Refused,
 }
@@ -49,7 +49,7 @@ struct DccpEnd {
     endpoint: Endpoint,
     role: Role,
     id: Option<ConnectionId>,
-    path_mtu: usize,
+    path_mtu: u16,
     opened: bool,
     uses_quick_start: bool,
     /// Only where the scenario describes a host that adds something to the endpoint.
@@ -107,7 +107,7 @@ pub(super) fn build(
             config,
         };
         trial().invite(Instant::ZERO, options.clone()).map_err(|e| e.to_string())?;
-        let role = Role::Inviting(Instant::ZERO + flow.start, Box::new(options));
+        let role = Role::Inviting(Box::new((Instant::ZERO + flow.start, options)));
         let receiver = DccpEnd::new(endpoint, role, flow);
         return Ok(place.ends(Box::new(sender), Box::new(receiver)));
     }
@@ -206,7 +206,7 @@ pub(super) fn keep(cut: Percent) -> Cut {
 impl DccpEnd {
     fn new(mut endpoint: Endpoint, role: Role, flow: &Flow) -> Self {
         endpoint.ignore_events();
-        let path_mtu = flow.packet.bytes() as usize;
+        let path_mtu = u16::try_from(flow.packet.bytes()).unwrap_or(u16::MAX);
         let uses_quick_start = flow.dccp.quick_start.is_some();
         let host = HostModel::new(&flow.dccp);
         Self { endpoint, role, id: None, path_mtu, opened: false, uses_quick_start, host }
@@ -214,11 +214,11 @@ impl DccpEnd {
 
     /// Invites the client when it is due.
     fn invite(&mut self, now: Instant) {
-        if let Role::Inviting(at, options) = &self.role
-            && *at <= now
+        if let Role::Inviting(invitation) = &self.role
+            && invitation.0 <= now
         {
             // The same call succeeded when the flow was built.
-            self.role = match self.endpoint.invite(now, (**options).clone()) {
+            self.role = match self.endpoint.invite(now, invitation.1.clone()) {
                 Ok(listener) => Role::Passive(listener),
                 Err(_) => Role::Refused,
             };
@@ -318,7 +318,9 @@ impl DccpEnd {
             return Some(until);
         }
         let due = match (&self.role, self.endpoint.poll_timeout()) {
-            (Role::Inviting(at, _), due) => Some(due.map_or(*at, |due| due.min(*at))),
+            (Role::Inviting(invitation), due) => {
+                Some(due.map_or(invitation.0, |due| due.min(invitation.0)))
+            }
             (_, due) => due,
         };
         due.map(|at| self.host.as_ref().map_or(at, |host| host.fire(at)))
@@ -352,7 +354,7 @@ impl AppPort for DccpEnd {
     fn max_payload(&self) -> usize {
         let mps = self.id.and_then(|id| self.endpoint.max_message_size(id));
         // Before the connection exists: IPv4 header and the longest generic header with an ack.
-        let most = mps.unwrap_or(self.path_mtu.saturating_sub(20 + 24));
+        let most = mps.unwrap_or(usize::from(self.path_mtu).saturating_sub(20 + 24));
         self.host.as_ref().map_or(most, |host| host.max_payload(most))
     }
 }
