@@ -22,7 +22,8 @@ pub(crate) enum Lifetime {
 /// One end of a flow.
 pub(crate) struct Host {
     pub(crate) transport: Box<dyn Transport>,
-    pub(crate) app: Option<Application>,
+    /// Only at senders.
+    pub(crate) app: Option<Box<Application>>,
     /// The link towards the network.
     pub(crate) uplink: u32,
     /// Number of the path on which its packets travel.
@@ -104,7 +105,7 @@ impl Host {
     #[inline]
     pub(crate) fn poll_timeouts(&self) -> [Instant; 2] {
         let timer = self.transport.poll_timeout().unwrap_or(Instant::MAX);
-        [timer, self.app.as_ref().map_or(Instant::MAX, Application::poll_timeout)]
+        [timer, self.app.as_ref().map_or(Instant::MAX, |app| app.poll_timeout())]
     }
 
     /// Starts and stops the application, and passes the time to the transport. `timers` is the

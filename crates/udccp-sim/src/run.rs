@@ -21,7 +21,7 @@ use crate::network::{self, LinkSpec, Network};
 use crate::observe::Observer;
 use crate::pace::Pace;
 use crate::packet::PacketStore;
-use crate::record::{Crossings, FlowStep, LinkRecorder, PathRecorder};
+use crate::record::{Crossings, LinkRecorder, PathRecorder};
 use crate::result::{Cost, FlowResult, HopResult, RunResult, SystemResult};
 use crate::route::{FlowPlan, Route};
 use crate::validate::validate;
@@ -94,7 +94,7 @@ fn hosts(
         let start = Instant::ZERO + start;
         let stop = pair.stop.map_or(Instant::MAX, |stop| Instant::ZERO + stop);
         let tracks_delivery = pair.source.tracks_delivery();
-        let app = Application::new(pair.source, start, stop);
+        let app = Box::new(Application::new(pair.source, start, stop));
         let ends = [(pair.sender, Some(app)), (pair.receiver, None)];
         for (side, (transport, app)) in ends.into_iter().enumerate() {
             let number = network::sender_of(i) + side;
@@ -216,7 +216,7 @@ fn report(
             messages: ends.messages.take(),
             responses: ends.responses.take(),
             transfers: ends.transfers.take(),
-            series: FlowStep::samples(&series, &intervals),
+            series: series.samples(&intervals),
             measured_events: events.get(i).copied().flatten(),
             last_probe: ends.probe,
         }));

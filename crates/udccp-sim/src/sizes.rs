@@ -7,7 +7,7 @@ use crate::fabric::RunningLink;
 use crate::host::Host;
 use crate::network::LinkSpec;
 use crate::packet::Slot;
-use crate::record::{FlowStep, PathRecorder, Rare, Times};
+use crate::record::{FlowStep, PathRecorder, Rare, SenderRate, Series, Times};
 use crate::result::{FlowResult, FlowSample};
 use crate::route::FlowPlan;
 use crate::source::Bulk;
@@ -25,7 +25,9 @@ fn the_table_of_sizes_is_the_committed_one() {
         PathRecorder,
         Times,
         Rare,
+        Series,
         FlowStep,
+        SenderRate,
         FlowPlan,
         Slot,
         PairConfig,

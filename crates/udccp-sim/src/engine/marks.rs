@@ -5,7 +5,7 @@ use udccp_base::Instant;
 use super::Engine;
 use crate::fabric::RunningLink;
 use crate::host::Host;
-use crate::record::{self, FlowStep, Interval, Mark};
+use crate::record::{self, Interval, Mark};
 use crate::result::SenderSample;
 
 impl Engine {
@@ -54,7 +54,7 @@ impl Engine {
         for (flow, sender) in self.senders.iter().enumerate() {
             let probe = |host: u32| self.hosts[host as usize].transport.probe().into();
             let sender = sender.map_or(SenderSample::default(), probe);
-            self.series[flow].push(FlowStep::of(&self.fabric.paths[2 * flow], sender));
+            self.series[flow].push(&self.fabric.paths[2 * flow], sender);
         }
         self.intervals.push(interval);
         let links = self.fabric.links.iter_mut().filter_map(RunningLink::any_mut);

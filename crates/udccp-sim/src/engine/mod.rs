@@ -20,7 +20,7 @@ use crate::hash::Kind;
 use crate::host::{Destination, Host, Lifetime, sender_of_pair};
 use crate::names::Names;
 use crate::packet::{Meta, PacketHandle, Slot};
-use crate::record::{FlowStep, Interval, LinkRecorder, Schedule};
+use crate::record::{Interval, LinkRecorder, Schedule, Series};
 use crate::source::End;
 use crate::transfers::Maker;
 
@@ -46,7 +46,7 @@ pub(crate) struct Engine {
     /// Recorders of the links between routers, which come first.
     pub(crate) link_recorders: Vec<LinkRecorder>,
     /// One for each flow, so that each is freed when it has become a result.
-    pub(crate) series: Vec<Vec<FlowStep>>,
+    pub(crate) series: Vec<Series>,
     /// The intervals of all series.
     pub(crate) intervals: Vec<Interval>,
     /// For each flow, the host that has its congestion state, if there is one.
@@ -85,7 +85,7 @@ impl Engine {
         let directory = Directory { ip, hosts: hosts.len() };
         let link_recorders = (0..fabric.between_routers).map(|_| LinkRecorder::default()).collect();
         let schedule = Schedule::new(run.duration, run.interval, &run.measure);
-        let series = senders.iter().map(|_| Vec::with_capacity(schedule.samples())).collect();
+        let series = senders.iter().map(|_| Series::with_capacity(schedule.samples())).collect();
         let intervals = Vec::with_capacity(schedule.samples());
         let mut engine = Self {
             hosts,

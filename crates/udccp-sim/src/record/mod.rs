@@ -4,6 +4,7 @@ mod crossing;
 mod jitter;
 mod path;
 mod schedule;
+mod series;
 
 pub(crate) use crossing::Crossings;
 pub use path::PathRecorder;
@@ -11,6 +12,9 @@ use path::Step;
 #[cfg(test)]
 pub(crate) use path::{Rare, Times};
 pub use schedule::{Mark, Schedule};
+pub(crate) use series::Series;
+#[cfg(test)]
+pub(crate) use series::{FlowStep, SenderRate};
 
 use udccp_base::{Duration, Instant};
 use udccp_link::{Link, LinkStats, Tally};
@@ -38,39 +42,14 @@ pub fn sample_flow(
         wire_bytes: series.iter().map(|sample| sample.wire_bytes).sum(),
         goodput_bytes: series.iter().map(|sample| sample.goodput_bytes).sum(),
     };
-    series.push(FlowStep::of(forward, sender).after(before, interval));
+    series.push(sample(forward.step(), before, interval, sender));
 }
 
-/// A flow at the end of an interval, which is the same for all flows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FlowStep {
-    delivered: Step,
-    sender: SenderSample,
-}
-
-impl FlowStep {
-    /// What happened so far.
-    pub(crate) const fn of(forward: &PathRecorder, sender: SenderSample) -> Self {
-        Self { delivered: forward.step(), sender }
-    }
-
-    /// The sample of this interval, before which this was delivered.
-    fn after(self, before: Step, Interval { end, span }: Interval) -> FlowSample {
-        let Self { delivered, sender } = self;
-        let wire_bytes = delivered.wire_bytes - before.wire_bytes;
-        let goodput_bytes = delivered.goodput_bytes - before.goodput_bytes;
-        FlowSample { end, span, wire_bytes, goodput_bytes, sender }
-    }
-
-    /// The samples of all intervals.
-    pub(crate) fn samples(steps: &[Self], intervals: &[Interval]) -> Vec<FlowSample> {
-        let mut before = Step::default();
-        let mut samples = Vec::with_capacity(intervals.len());
-        for (step, at) in steps.iter().zip(intervals) {
-            samples.push(step.after(core::mem::replace(&mut before, step.delivered), *at));
-        }
-        samples
-    }
+/// The sample of an interval, from what was delivered until its end and before it.
+fn sample(delivered: Step, before: Step, at: Interval, sender: SenderSample) -> FlowSample {
+    let wire_bytes = delivered.wire_bytes - before.wire_bytes;
+    let goodput_bytes = delivered.goodput_bytes - before.goodput_bytes;
+    FlowSample { end: at.end, span: at.span, wire_bytes, goodput_bytes, sender }
 }
 
 /// Records one link.

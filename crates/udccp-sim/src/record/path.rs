@@ -34,16 +34,6 @@ enum Window {
 pub(crate) struct Times {
     delay: DelayHistogram,
     jitter: JitterMeter,
-    phase: Phase,
-}
-
-/// Whether the measured window has begun, and lasts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Ahead,
-    Open,
-    Over,
 }
 
 /// What [`PathWindow`] has of every direction.
@@ -111,23 +101,25 @@ impl PathRecorder {
     #[inline(always)]
     fn delivered_data(&mut self, sent: Instant, now: Instant) {
         self.now.delivered_data += 1;
-        if let Some(times) = &mut self.times
-            && times.phase != Phase::Over
-        {
-            let measures = times.phase == Phase::Open;
-            times.jitter.record(sent, now, measures);
-            if measures {
-                times.delay.record(now - sent);
-            }
+        let Some(times) = &mut self.times else { return };
+        let measures = match self.window {
+            Window::Ahead => false,
+            Window::Open(_) => true,
+            Window::Over(_) => return,
+        };
+        times.jitter.record(sent, now, measures);
+        if measures {
+            times.delay.record(now - sent);
         }
     }
 
     /// The data packet just delivered has this number, for backends that number packets.
     pub fn numbered(&mut self, number: u64, transit: Duration) {
+        let is_open = matches!(self.window, Window::Open(_));
         if let Some(times) = &mut self.times
-            && times.phase != Phase::Over
+            && (is_open || matches!(self.window, Window::Ahead))
         {
-            times.jitter.number(number, transit, times.phase == Phase::Open);
+            times.jitter.number(number, transit, is_open);
         }
     }
 
@@ -158,7 +150,6 @@ impl PathRecorder {
         let counted = self.since(&Counted::default(), Duration::ZERO);
         let is_first = counted == Counted::default();
         self.window = Window::Open((!is_first).then(|| Box::new(counted)));
-        self.set_phase(Phase::Open);
     }
 
     /// The measured window ends; `span` is its length.
@@ -168,13 +159,6 @@ impl PathRecorder {
             _ => Counted::default(),
         };
         self.window = Window::Over(Box::new(self.since(&before, span)));
-        self.set_phase(Phase::Over);
-    }
-
-    fn set_phase(&mut self, phase: Phase) {
-        if let Some(times) = &mut self.times {
-            times.phase = phase;
-        }
     }
 
     /// What was counted since then, in this time.
