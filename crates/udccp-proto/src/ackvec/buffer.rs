@@ -210,11 +210,11 @@ impl AckVectorBuffer {
         }
     }
 
-    /// The peer acknowledged our packet `our_seq`. It can be any packet, but the acknowledgement
-    /// must not be a Sync, whose acknowledgement number says nothing about older packets. If our
-    /// packet carried a vector, the history that it reported is discarded, and the newest discarded
-    /// packet is returned. The newest packet of the vector is always kept, because a vector begins
-    /// with it.
+    /// The peer acknowledged our packet `our_seq`, which carried a vector. The acknowledgement must
+    /// not be a Sync, whose acknowledgement number says nothing about older packets. The history
+    /// that our packet reported is discarded, and the newest discarded packet is returned; `None`
+    /// for a packet whose vector was not recorded. The newest packet of the vector is always kept,
+    /// because a vector begins with it.
     pub fn on_ack_of_ack(&mut self, our_seq: Seqno) -> Option<Seqno> {
         let known = self.records.on_acked(our_seq)?;
         let newest = self.ackno?;

@@ -10,7 +10,8 @@ const MAX_RECORDS: usize = 128;
 /// Upper limit of `stride`.
 const MAX_STRIDE: u32 = 1 << 20;
 
-/// Consecutive packets of ours. Each carried the whole vector at the time it was sent.
+/// Packets of ours that carried the whole vector at the time they were sent. They are consecutive,
+/// unless records were merged for lack of room: then data may lie between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
     first: Seqno,
@@ -21,7 +22,11 @@ struct Record {
 
 impl Record {
     fn packets(&self) -> u64 {
-        self.last.distance_from(self.first).unsigned_abs() + 1
+        self.packets_to(self.last)
+    }
+
+    fn packets_to(&self, last: Seqno) -> u64 {
+        last.distance_from(self.first).unsigned_abs() + 1
     }
 }
 
@@ -72,6 +77,7 @@ impl Records {
 
     #[inline(never)]
     fn add(&mut self, our_seq: Seqno, ackno: Seqno) {
+        self.merge_newest(our_seq);
         if self.len() == MAX_RECORDS {
             self.thin_out();
         }
@@ -79,6 +85,21 @@ impl Records {
         match self.oldest {
             None => self.oldest = Some(record),
             Some(_) => self.more.get_or_insert_default().list.push_back(record),
+        }
+    }
+
+    /// Merges the two newest records if data was sent since and they are short. Otherwise
+    /// acknowledgements between data would all need records of their own, however large the stride.
+    fn merge_newest(&mut self, our_seq: Seqno) {
+        let Some(More { stride, list, .. }) = self.more.as_deref_mut() else { return };
+        let Some(last) = list.back().map(|r| r.last).filter(|last| last.next() != our_seq) else {
+            return;
+        };
+        let before = list.len().checked_sub(2).and_then(|i| list.get_mut(i));
+        let fits = |before: &&mut Record| before.packets_to(last) <= u64::from(*stride);
+        if let Some(before) = before.filter(fits) {
+            before.last = last;
+            list.pop_back();
         }
     }
 
@@ -105,8 +126,8 @@ impl Records {
         more.late = Some((lowest, newest));
     }
 
-    /// The peer received our packet `our_seq`. If the packet carried a vector, returns the newest
-    /// packet up to which the peer has correct reports.
+    /// The peer received our packet `our_seq`, which carried a vector. Returns the newest packet up
+    /// to which the peer has correct reports.
     pub(super) fn on_acked(&mut self, our_seq: Seqno) -> Option<Seqno> {
         while self.oldest.is_some_and(|r| r.last.is_before(our_seq)) {
             self.pop_oldest();
@@ -131,8 +152,8 @@ impl Records {
         }
     }
 
-    /// Halves the list. Two records of adjacent packets become one, which confirms only what both
-    /// reported. Otherwise the older record is removed. Both only delay the removal of history.
+    /// Halves the list. Two records become one, which confirms only what both reported. This only
+    /// delays the removal of history.
     fn thin_out(&mut self) {
         let More { list, stride, .. } = &mut **self.more.get_or_insert_default();
         *stride = (2 * *stride).min(MAX_STRIDE);
@@ -142,9 +163,8 @@ impl Records {
         let mut index = 0;
         while index < list.len() {
             let mut record = list[index];
-            match list.get(index + 1) {
-                Some(next) if record.last.next() == next.first => record.last = next.last,
-                _ => {}
+            if let Some(next) = list.get(index + 1) {
+                record.last = next.last;
             }
             list[kept] = record;
             kept += 1;

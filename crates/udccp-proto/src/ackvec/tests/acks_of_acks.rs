@@ -75,13 +75,36 @@ fn records_stay_bounded_while_nothing_is_acknowledged() {
     let known = buffer.on_ack_of_ack(seq(79_000)).unwrap();
     assert!(known.value() > 8_000 && known.value() <= 9_000, "{known}");
     assert!(buffer.cells().len() <= 33);
-    // Acknowledgements with data packets between them are not adjacent: the older is removed.
+    // The same with data packets between acknowledgements.
     for n in 10_000..20_000_u64 {
         buffer.on_packet(seq(n), Ecn::NotEct);
         buffer.on_ack_sent(seq(70_000 + 2 * n));
     }
     let known = buffer.on_ack_of_ack(seq(70_000 + 2 * 19_999)).unwrap();
     assert_eq!(known, seq(19_999));
+}
+
+/// Regression: of acknowledgements between data, only some were still recorded when one of them was
+/// acknowledged. The others confirmed nothing, and took the records of older ones with them.
+#[test]
+fn acknowledgements_between_data_are_remembered_too() {
+    for (in_flight, data) in [(100_u64, 1), (300, 12), (3000, 1), (3000, 20)] {
+        let ack = |n: u64| seq(70_000 + n * (data + 1));
+        let mut buffer = AckVectorBuffer::new(DEFAULT_MAX_CELLS);
+        for n in 0..20_000_u64 {
+            buffer.on_packet(seq(n), Ecn::NotEct);
+            buffer.on_ack_sent(ack(n));
+            // Now and then, one is acknowledged.
+            if n >= in_flight && n % 37 == 0 {
+                let acked = n - in_flight;
+                let known = buffer.on_ack_of_ack(ack(acked)).map_or(0, |known| known.value());
+                assert!(known <= acked, "{acked} of {n}: it said nothing of {known}");
+                assert!(known + in_flight / 10 >= acked, "{acked} of {n}: {known}");
+            }
+        }
+        let known = buffer.on_ack_of_ack(ack(19_999));
+        assert_eq!(known, Some(seq(19_999)), "the newest is never merged");
+    }
 }
 
 /// A merged record must not confirm more than its packets reported.
