@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use udccp_base::{Datagram, Duration, Instant, Machine, Message, Payload, Rng, Seed};
 use udccp_proto::{
     CloseReason, ConnectOptions, ConnectionConfig, ConnectionId, Endpoint, EndpointConfig,
-    ListenConfig, PathReport, RecvError, SharedConfig, State,
+    ListenConfig, ListenerId, PathReport, RecvError, SharedConfig, State,
 };
 
 use super::pair::{CLIENT, PORT, SERVER, connect_options, service};
@@ -176,6 +176,22 @@ impl World {
         (options, server): (ConnectOptions, SharedConfig),
         delay: Duration,
     ) -> Self {
+        let listen = ListenConfig { connection: server, ..ListenConfig::new(service()) };
+        let (mut world, listener) = Self::starting(seed, rng, hosts, (options, listen), delay);
+        world.pass(delay * 10);
+        world.hosts[SERVER].id = world.hosts[SERVER].end.accept(listener);
+        assert_eq!(world.state(SERVER), Some(State::Open));
+        world
+    }
+
+    /// The same, before the Request leaves. The server has not accepted anything.
+    pub fn starting(
+        seed: u64,
+        rng: Rng,
+        hosts: [Host; 2],
+        (options, listen): (ConnectOptions, ListenConfig),
+        delay: Duration,
+    ) -> (Self, ListenerId) {
         let mut world = Self {
             seed,
             rng,
@@ -190,15 +206,11 @@ impl World {
             travelling: BTreeMap::new(),
             serial: 0,
         };
-        let listen = ListenConfig { connection: server, ..ListenConfig::new(service()) };
         let listener = world.hosts[SERVER].end.listen(None, PORT, listen).unwrap();
         let at = world.shows(CLIENT);
         let id = world.hosts[CLIENT].end.connect(at, options).unwrap();
         world.hosts[CLIENT].id = Some(id);
-        world.pass(delay * 10);
-        world.hosts[SERVER].id = world.hosts[SERVER].end.accept(listener);
-        assert_eq!(world.state(SERVER), Some(State::Open));
-        world
+        (world, listener)
     }
 
     /// The current time on a host's clock.

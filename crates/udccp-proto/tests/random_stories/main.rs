@@ -3,7 +3,8 @@
 //! run late, clocks that jump, a path that dies and returns, that loses only acknowledgements, that
 //! delays, copies, and changes its MTU. Each message arrives at most once and complete, drivers do
 //! not spin, and no connection ends by itself. Once everything works again, messages get through,
-//! and the rate is a fair part of what a new connection reaches. Both ends then close.
+//! and the rate is a fair part of what a new connection reaches. Both ends then close. Other
+//! connections end while they open.
 //!
 //! `UDCCP_TEST_CASES=20000 cargo test --release -p udccp-proto --test random_stories` tells more
 //! stories, starting at `UDCCP_TEST_SEED`.
@@ -13,11 +14,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod opening;
 mod story;
 mod tell;
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use story::Story;
 use tell::Teller;
@@ -27,7 +30,11 @@ use udccp_testkit::{CountingAllocator, randomised};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
+/// Held by the test that runs: the memory that is measured is that of all threads.
+static ALONE: Mutex<()> = Mutex::new(());
+
 const CASES: u64 = 8;
+const OPENINGS: u64 = 60;
 /// Most memory of a story: both endpoints with full queues, and what is on the path.
 const MEMORY: usize = 8 << 20;
 /// The part of a new connection's rate that one with a past has to reach.
@@ -58,13 +65,23 @@ fn run(seed: u64) {
     teller.end(story.end);
 }
 
-#[test]
-fn stories_end_well() {
+fn run_all(seeds: Range<u64>, run: impl Fn(u64)) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut failed = Vec::new();
-    for seed in randomised::seeds(CASES) {
+    for seed in seeds {
         if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
             failed.push(seed);
         }
     }
     assert!(failed.is_empty(), "the seeds {failed:?}");
+}
+
+#[test]
+fn stories_end_well() {
+    run_all(randomised::seeds(CASES), run);
+}
+
+#[test]
+fn connections_may_end_while_they_open() {
+    run_all(randomised::seeds(OPENINGS), opening::run);
 }

@@ -36,25 +36,11 @@ pub(crate) struct Teller {
 impl Teller {
     /// The connection opens.
     pub(crate) fn new(story: &Arc<Story>) -> Self {
-        let options = options(story);
-        let known =
-            ConnectionConfig { short_seqnos: options.config.short_seqnos, ..<_>::default() };
-        let like = ConnectOptions { config: known.into(), ..options.clone() };
-        let hosts = [CLIENT, SERVER].map(|host| {
-            let (secret, at) =
-                secret_and_clock(host, story.seed, story.numbers, BEFORE_WRAP, &like);
-            let ccids = CcidRegistry::with_experiments();
-            Host::with(EndpointConfig { ccids, ..EndpointConfig::new(secret) }, at)
-        });
+        let (hosts, options, server) = hosts(story);
         let rng = Seed(story.seed).stream("network");
-        let mut server = story.config.clone();
-        std::mem::swap(&mut server.tx_ccids, &mut server.rx_ccids);
         let settings = (options, server.into());
         let mut world = World::connecting(story.seed, rng, hosts, settings, story.delay);
-        world.paths = [0, 1].map(|_| story.path.clone());
-        world.size = story.size;
-        world.covered = covered(&story.config);
-        world.hosts.iter_mut().for_each(|host| host.mailbox_limit = 200);
+        set_up(&mut world, story);
         Self { world, story: Arc::clone(story), owes: [0; 2] }
     }
 
@@ -256,6 +242,29 @@ impl Teller {
     }
 }
 
+/// The hosts of a story, and the settings of client and server.
+pub(crate) fn hosts(story: &Story) -> ([Host; 2], ConnectOptions, ConnectionConfig) {
+    let options = options(story);
+    let short_seqnos = options.config.short_seqnos;
+    let known = ConnectionConfig { short_seqnos, ..ConnectionConfig::default() };
+    let like = ConnectOptions { config: known.into(), ..options.clone() };
+    let hosts = [CLIENT, SERVER].map(|host| {
+        let (secret, at) = secret_and_clock(host, story.seed, story.numbers, BEFORE_WRAP, &like);
+        let ccids = CcidRegistry::with_experiments();
+        Host::with(EndpointConfig { ccids, ..EndpointConfig::new(secret) }, at)
+    });
+    let mut server = story.config.clone();
+    std::mem::swap(&mut server.tx_ccids, &mut server.rx_ccids);
+    (hosts, options, server)
+}
+
+pub(crate) fn set_up(world: &mut World, story: &Story) {
+    world.paths = [0, 1].map(|_| story.path.clone());
+    world.size = story.size;
+    world.covered = covered(&story.config);
+    world.hosts.iter_mut().for_each(|host| host.mailbox_limit = 200);
+}
+
 /// Bytes at the beginning of a message that a checksum covers. Partial coverage is only used if the
 /// peer accepts it.
 fn covered(config: &ConnectionConfig) -> usize {
@@ -305,7 +314,7 @@ fn assert_over(world: &mut World, host: usize, is_silent: bool) {
     assert!(is_right, "host {host} at {now:?}: {why:?}: {}", world.stats());
 }
 
-fn assert_nothing_is_left(world: &mut World) {
+pub(crate) fn assert_nothing_is_left(world: &mut World) {
     world.pass(SECOND * 1000);
     for host in &world.hosts {
         let connections = host.end.endpoint_stats().connections;
