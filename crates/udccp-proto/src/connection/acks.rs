@@ -1,9 +1,10 @@
 //! Passes arriving acknowledgements to every part that waits for them.
 
-use udccp_base::Duration;
+use udccp_base::{Duration, Instant};
 use udccp_wire::{PacketType, ResetCode, Seqno};
 
 use super::options::AckOptions;
+use super::recv_side::Pressure;
 use super::send_side::FateLog;
 use super::timing::DEFAULT_RTT;
 use super::{Connection, Ctx, Received};
@@ -87,6 +88,21 @@ impl Connection {
         self.path.on_ack(ackno, cells, self.counters.data_packets_lost());
     }
 
+    /// Acknowledges a report of drops at once if the peer sends data. Without an Ack Vector, only
+    /// the acknowledgement number confirms it, and that would soon be the number of a data packet.
+    #[cold]
+    fn acknowledge_drops(&mut self, now: Instant) {
+        let is_two_way = self.state.transfers() && self.counters.data_packets_received > 0;
+        if is_two_way
+            && !self.negotiation.agreed().send_ack_vector
+            && self.recv.pressure() < Pressure::Mark
+            && self.limits.allow_ack_of_drops(now, self.config.sync_interval)
+        {
+            self.forget_usual();
+            self.outbox.ack = true;
+        }
+    }
+
     /// Reports the fates of messages that the application tracks.
     fn settle_fates(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
         let Some(mut fates) = self.send.take_fates() else { return };
@@ -143,6 +159,9 @@ impl Connection {
         }
         if outcome.data_dropped > 0 {
             self.report_peer_drops(ctx, outcome.peer_drops);
+        }
+        if !info.data_dropped.is_empty() {
+            self.acknowledge_drops(ctx.now);
         }
         if outcome.constrained {
             // The cause is most likely the coverage: send further data fully covered.

@@ -71,6 +71,7 @@ pub(crate) struct Limits(Option<Box<Used>>);
 struct Used {
     syncs: SlidingLimit,
     vector_syncs: Limiter,
+    acks_of_drops: Limiter,
     refusals: Limiter,
 }
 
@@ -85,6 +86,11 @@ impl Limits {
         self.used(interval).vector_syncs.take(now)
     }
 
+    /// Whether an Ack may confirm a report of drops at once.
+    pub(crate) fn allow_ack_of_drops(&mut self, now: Instant, interval: Duration) -> bool {
+        self.used(interval).acks_of_drops.take(now)
+    }
+
     /// Whether a Reset may answer a packet in REQUEST.
     pub(crate) fn allow_refusal(&mut self, now: Instant, interval: Duration) -> bool {
         self.used(interval).refusals.take(now)
@@ -93,7 +99,7 @@ impl Limits {
     fn used(&mut self, interval: Duration) -> &mut Used {
         self.0.get_or_insert_with(|| {
             let (syncs, others) = (SlidingLimit::new(interval), Limiter::new(interval));
-            Box::new(Used { syncs, vector_syncs: others, refusals: others })
+            Box::new(Used { syncs, vector_syncs: others, acks_of_drops: others, refusals: others })
         })
     }
 }
