@@ -32,7 +32,7 @@ struct Full(Vec<(usize, u64)>);
 impl Default for Full {
     /// An empty list with room: where one bucket is full, others soon are.
     fn default() -> Self {
-        Self(Vec::with_capacity(4 * BLOCK))
+        Self(Vec::with_capacity(BLOCK / 2))
     }
 }
 
