@@ -89,11 +89,6 @@ impl LinkConfig {
         only_queue && plain_delay && passes_all && self.changes.is_empty()
     }
 
-    /// Whether it has a rate and a delay, or one of them, and nothing else.
-    pub fn has_only_rate_and_delay(&self) -> bool {
-        *self == Self { rate: self.rate, delay: self.delay, ..Self::default() }
-    }
-
     /// The same link without random or recorded effects: no loss, variation of delay, reordering,
     /// duplication or corruption.
     #[must_use]

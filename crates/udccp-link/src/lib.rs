@@ -51,6 +51,5 @@ pub use queue::{
 };
 pub use rate_delay::{RateDelay, RateDelayConfig, Times};
 pub use scheduled::Scheduled;
-pub use serializer::{SmallSerializer, TransmissionTimes};
 pub use stats::{Counter, DropReason, LinkStats, Tally};
 pub use transmitter::Transmitter;

@@ -5,7 +5,7 @@ use udccp_base::{DataRate, Duration, Instant};
 /// Transmission time of a byte at 1 bit/s, in nanoseconds.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
-/// When a packet is transmitted.
+/// The transmission times of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transmission {
     /// The first whole nanosecond at which serialisation has begun.
@@ -14,51 +14,27 @@ pub(crate) struct Transmission {
     pub(crate) end: Instant,
 }
 
-/// Serialises packets one after the other.
-#[derive(Clone, Debug)]
-pub(crate) struct Serializer {
-    times: TransmissionTimes,
-    busy: Busy,
-}
-
-/// Until when a transmitter is busy. The end of each packet is kept as whole nanoseconds and a
+/// Serialises packets one after the other. The end of each is kept as whole nanoseconds and a
 /// remainder in units of 1/rate nanoseconds, so a long busy period does not drift: its n-th end is
 /// the exact sum of n transmission times, rounded up once.
-#[derive(Clone, Copy, Debug, Default)]
-struct Busy {
+#[derive(Clone, Debug)]
+pub(crate) struct Serializer {
+    bits_per_sec: u64,
     /// The first whole nanosecond at which all is transmitted: with a remainder, the last of them
     /// has begun when it is.
     free_at: u64,
     free_remainder: u64,
+    known: Known,
 }
 
-/// The same where many have the same rate: in half the memory.
-#[derive(Clone, Debug, Default)]
-pub struct SmallSerializer {
-    busy: Busy,
-    last: Known,
-}
-
-/// The transmission times at a rate.
-#[derive(Clone, Debug)]
-pub struct TransmissionTimes {
-    /// 0 if transmission takes no time.
-    bits_per_sec: u64,
-    /// Of the last length that takes whole nanoseconds.
-    whole: Known,
-    /// Of lengths seen lately, by their lowest bits but two. At first, those of no bytes.
-    known: [Known; KNOWN],
-}
-
-/// How many transmission times are kept, a power of two.
-const KNOWN: usize = 8;
-
-/// The whole nanoseconds that a length takes to transmit, if that is less than 4 s. It saves a
-/// division.
+/// Transmission times of the last lengths seen that take less than 4 s, to save a division: of one
+/// that takes whole nanoseconds, and of one that does not. At first, those of no bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    len: u32,
-    ns: u32,
+    whole_len: u32,
+    whole_ns: u32,
+    other_len: u32,
+    other_ns: u32,
 }
 
 /// A transmission time.
@@ -69,18 +45,38 @@ struct Cost {
     remainder: u64,
 }
 
-impl Busy {
-    /// Whether a packet that arrives at `now` would have to wait.
-    #[inline(always)]
-    const fn is_busy(&self, now: Instant) -> bool {
-        self.free_at > now.as_nanos()
+impl Serializer {
+    /// A transmitter of `rate`; with `None`, transmission takes no time. Rate zero becomes 1 bit/s.
+    pub(crate) fn new(rate: Option<DataRate>) -> Self {
+        Self {
+            bits_per_sec: rate.map_or(0, |r| r.bits_per_sec().max(1)),
+            free_at: 0,
+            free_remainder: 0,
+            known: Known::default(),
+        }
     }
 
-    /// An idle transmitter begins to transmit.
+    /// How long it has been idle at `now`, in nanoseconds. It must be idle.
+    #[inline]
+    pub(crate) const fn idle_ns(&self, now: Instant) -> u64 {
+        now.as_nanos() - self.free_ns()
+    }
+
+    /// Adds a packet that finds the transmitter idle.
     #[inline(always)]
-    const fn begin(&mut self, now: Instant) {
+    pub(crate) fn begin(&mut self, now: Instant, len: u32) -> Transmission {
         self.free_remainder = 0;
         self.free_at = now.as_nanos();
+        self.append(len)
+    }
+
+    /// Adds a packet that has to wait.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, len: u32) -> Transmission {
+        if self.known.whole_len != len {
+            return self.append_any(len);
+        }
+        self.append_whole(self.known.whole_ns.into())
     }
 
     /// Adds a packet that takes whole nanoseconds, as nearly all do. What remains of a nanosecond
@@ -93,13 +89,26 @@ impl Busy {
         Transmission { begin, end }
     }
 
+    /// The general case of [`Self::append`].
+    #[inline(never)]
+    fn append_any(&mut self, len: u32) -> Transmission {
+        let cost = self.cost(len);
+        if cost.remainder == 0 {
+            return self.append_whole(cost.ns);
+        }
+        let begin = self.free_at;
+        self.add_fraction(cost);
+        let [begin, end] = [begin, self.free_at].map(Instant::from_nanos);
+        Transmission { begin, end }
+    }
+
     /// Adds the cost of a packet that does not take whole nanoseconds.
     #[inline]
-    fn add_fraction(&mut self, cost: Cost, bits_per_sec: u64) {
+    fn add_fraction(&mut self, cost: Cost) {
         let mut free_ns = self.free_ns().saturating_add(cost.ns);
         let mut remainder = self.free_remainder + cost.remainder;
-        if remainder >= bits_per_sec {
-            remainder -= bits_per_sec;
+        if remainder >= self.bits_per_sec {
+            remainder -= self.bits_per_sec;
             free_ns = free_ns.saturating_add(1);
         }
         self.free_remainder = remainder;
@@ -112,80 +121,56 @@ impl Busy {
         self.free_at - (self.free_remainder > 0) as u64
     }
 
+    /// Whether a packet that arrives at `now` would have to wait.
+    #[inline]
+    pub(crate) const fn is_busy(&self, now: Instant) -> bool {
+        self.free_at > now.as_nanos()
+    }
+
+    /// The rate; `None` where transmission takes no time.
+    pub(crate) fn rate(&self) -> Option<DataRate> {
+        (self.bits_per_sec > 0).then(|| DataRate::from_bits_per_sec(self.bits_per_sec))
+    }
+
     /// When all that it has taken is transmitted; a time that has passed if it is idle.
-    #[inline(always)]
-    const fn free_at(&self) -> Instant {
+    #[inline]
+    pub(crate) const fn free_at(&self) -> Instant {
         Instant::from_nanos(self.free_at)
     }
-}
 
-impl TransmissionTimes {
-    /// Those of a rate; with `None`, transmission takes no time. Rate zero becomes 1 bit/s.
-    pub fn new(rate: Option<DataRate>) -> Self {
-        let (whole, known) = (Known::default(), [Known::default(); KNOWN]);
-        Self { bits_per_sec: Self::bits_per_sec(rate), whole, known }
-    }
-
-    fn bits_per_sec(rate: Option<DataRate>) -> u64 {
-        rate.map_or(0, |r| r.bits_per_sec().max(1))
-    }
-
-    /// Whether they are those of this rate.
-    pub fn are_of(&self, rate: Option<DataRate>) -> bool {
-        self.bits_per_sec == Self::bits_per_sec(rate)
-    }
-
-    /// Adds a packet to what a transmitter has begun to transmit.
-    #[inline(always)]
-    fn append(&mut self, busy: &mut Busy, len: u32) -> Transmission {
-        if self.whole.len != len {
-            return self.append_any(busy, len);
-        }
-        busy.append_whole(self.whole.ns.into())
-    }
-
-    /// The general case of [`Self::append`].
-    #[inline(never)]
-    fn append_any(&mut self, busy: &mut Busy, len: u32) -> Transmission {
-        self.append_with_cost(busy, len)
-    }
-
-    #[inline(always)]
-    fn append_with_cost(&mut self, busy: &mut Busy, len: u32) -> Transmission {
-        let cost = self.cost(len);
-        if cost.remainder == 0 {
-            if let Ok(ns) = u32::try_from(cost.ns) {
-                self.whole = Known { len, ns };
-            }
-            return busy.append_whole(cost.ns);
-        }
-        let begin = busy.free_at;
-        busy.add_fraction(cost, self.bits_per_sec);
-        let [begin, end] = [begin, busy.free_at].map(Instant::from_nanos);
-        Transmission { begin, end }
+    /// Time that the transmitter has been busy up to `now`, of which it was idle for `idle_ns`
+    /// before packets that found it so.
+    pub(crate) fn busy(&self, now: Instant, idle_ns: u64) -> Duration {
+        let ahead = self.free_ns().saturating_sub(now.as_nanos());
+        let begun = self.free_ns() - idle_ns;
+        Duration::from_nanos(begun.saturating_sub(ahead))
     }
 
     /// The transmission time of a packet, which is then known.
-    #[inline(always)]
     fn cost(&mut self, len: u32) -> Cost {
-        let known = self.known[len as usize / 4 % KNOWN];
-        if len != 0 && len == known.len {
+        if len != 0 && len == self.known.other_len {
             // All but the remainder, which is less than the rate, has no effect modulo 2^64.
-            let ns = u64::from(known.ns);
+            let ns = u64::from(self.known.other_ns);
             let units = u64::from(len).wrapping_mul(BYTE_NANOS);
             return Cost { ns, remainder: units.wrapping_sub(ns.wrapping_mul(self.bits_per_sec)) };
         }
-        self.divide(len)
+        let cost = self.divide(len);
+        if let Ok(ns) = u32::try_from(cost.ns) {
+            if cost.remainder == 0 {
+                (self.known.whole_len, self.known.whole_ns) = (len, ns);
+            } else {
+                (self.known.other_len, self.known.other_ns) = (len, ns);
+            }
+        }
+        cost
     }
 
     #[cold]
     #[inline(never)]
-    fn divide(&mut self, len: u32) -> Cost {
+    fn divide(&self, len: u32) -> Cost {
         let rate = self.bits_per_sec;
-        if rate == 0 {
-            return Cost { ns: 0, remainder: 0 };
-        }
         let (ns, remainder) = match u64::from(len).checked_mul(BYTE_NANOS) {
+            _ if rate == 0 => (0, 0),
             Some(n) => (n / rate, n % rate),
             None => {
                 let n = u128::from(len) * u128::from(BYTE_NANOS);
@@ -193,100 +178,7 @@ impl TransmissionTimes {
                 (u64::try_from(n / rate).unwrap_or(u64::MAX), (n % rate) as u64)
             }
         };
-        if let Ok(ns) = u32::try_from(ns) {
-            self.known[len as usize / 4 % KNOWN] = Known { len, ns };
-        }
         Cost { ns, remainder }
-    }
-}
-
-impl Serializer {
-    /// A transmitter of `rate`; with `None`, transmission takes no time. Rate zero becomes 1 bit/s.
-    pub(crate) fn new(rate: Option<DataRate>) -> Self {
-        Self { times: TransmissionTimes::new(rate), busy: Busy::default() }
-    }
-
-    /// How long it has been idle at `now`, in nanoseconds. It must be idle.
-    #[inline]
-    pub(crate) const fn idle_ns(&self, now: Instant) -> u64 {
-        now.as_nanos() - self.busy.free_ns()
-    }
-
-    /// Adds a packet that finds the transmitter idle.
-    #[inline(always)]
-    pub(crate) fn begin(&mut self, now: Instant, len: u32) -> Transmission {
-        self.busy.begin(now);
-        self.append(len)
-    }
-
-    /// Adds a packet that has to wait.
-    #[inline(always)]
-    pub(crate) fn append(&mut self, len: u32) -> Transmission {
-        self.times.append(&mut self.busy, len)
-    }
-
-    /// Whether a packet that arrives at `now` would have to wait.
-    #[inline]
-    pub(crate) const fn is_busy(&self, now: Instant) -> bool {
-        self.busy.is_busy(now)
-    }
-
-    /// The rate; `None` where transmission takes no time.
-    pub(crate) fn rate(&self) -> Option<DataRate> {
-        let rate = self.times.bits_per_sec;
-        (rate > 0).then(|| DataRate::from_bits_per_sec(rate))
-    }
-
-    /// When all that it has taken is transmitted; a time that has passed if it is idle.
-    #[inline]
-    pub(crate) const fn free_at(&self) -> Instant {
-        self.busy.free_at()
-    }
-
-    /// Time that the transmitter has been busy up to `now`, of which it was idle for `idle_ns`
-    /// before packets that found it so.
-    pub(crate) fn busy(&self, now: Instant, idle_ns: u64) -> Duration {
-        let free_ns = self.busy.free_ns();
-        let ahead = free_ns.saturating_sub(now.as_nanos());
-        Duration::from_nanos((free_ns - idle_ns).saturating_sub(ahead))
-    }
-}
-
-impl SmallSerializer {
-    /// Transmits a packet of `len` bytes that arrives at `now`, behind all that came before, and
-    /// returns when it is transmitted. `rate` is always the index of the same rate.
-    #[inline(always)]
-    pub fn transmit(
-        &mut self,
-        now: Instant,
-        len: u32,
-        times: &mut [TransmissionTimes],
-        rate: usize,
-    ) -> Instant {
-        if !self.busy.is_busy(now) {
-            self.busy.begin(now);
-        }
-        if self.last.len != len {
-            return self.transmit_any(len, times, rate);
-        }
-        self.busy.append_whole(self.last.ns.into()).end
-    }
-
-    /// The general case of [`Self::transmit`].
-    #[inline(never)]
-    fn transmit_any(&mut self, len: u32, times: &mut [TransmissionTimes], rate: usize) -> Instant {
-        let times = &mut times[rate];
-        let sent = times.append_with_cost(&mut self.busy, len);
-        if times.whole.len == len {
-            self.last = times.whole;
-        }
-        sent.end
-    }
-
-    /// When all that it has taken is transmitted; a time that has passed if it is idle.
-    #[inline(always)]
-    pub const fn free_at(&self) -> Instant {
-        self.busy.free_at()
     }
 }
 
@@ -371,34 +263,11 @@ mod tests {
             let rate = DataRate::from_bits_per_sec(rate);
             let mut known = Serializer::new(Some(rate));
             for len in [1500, 52, 1500, 53, 0, 52, u32::MAX, 1500, 1, 1500, 0, 52, u32::MAX] {
-                let mut new = Serializer { times: TransmissionTimes::new(Some(rate)), ..known };
+                let mut new = Serializer { known: Known::default(), ..known.clone() };
                 assert_eq!(known.append(len), new.append(len), "{len} at {rate}");
-                let remainders = [&known, &new].map(|s| s.busy.free_remainder);
-                assert_eq!(remainders[0], remainders[1], "{len} at {rate}");
+                assert_eq!(known.free_remainder, new.free_remainder, "{len} at {rate}");
             }
         }
-    }
-
-    #[test]
-    fn sharing_a_rate_changes_no_time() {
-        let rates = [0, 1, 1_000, 3_000_000_000, 12_000_000_000, 1 << 62];
-        let rates = rates.map(|rate| Some(DataRate::from_bits_per_sec(rate)));
-        for rate in rates.into_iter().chain([None]) {
-            let mut times = [TransmissionTimes::new(rate)];
-            let mut small = [SmallSerializer::default(), SmallSerializer::default()];
-            let mut own = [Serializer::new(rate), Serializer::new(rate)];
-            let lens = [1500, 52, 1500, 53, 0, 52, u32::MAX, 1500, 1, 1500, 0, 52, u32::MAX];
-            for (i, len) in lens.into_iter().cycle().take(100).enumerate() {
-                let now = Instant::from_nanos(40 * i as u64);
-                let (small, own) = (&mut small[i % 2], &mut own[i % 2]);
-                let end = small.transmit(now, len, &mut times, 0);
-                assert_eq!(end, own.transmit(now, len).end, "{len} at {rate:?}");
-                assert_eq!(small.free_at(), own.free_at(), "{len} at {rate:?}");
-            }
-        }
-        let zero = Some(DataRate::from_bits_per_sec(0));
-        assert!(TransmissionTimes::new(None).are_of(None));
-        assert!(!TransmissionTimes::new(None).are_of(zero));
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use udccp_base::{Ecn, Instant};
 use udccp_link::{DropReason, Drops, Link, RateDelay};
 
-use crate::access::{Access, AccessLink};
 use crate::element::Element;
 use crate::events::EventQueue;
 use crate::hash::{EventHash, Kind};
@@ -19,7 +18,6 @@ use crate::result::Cost;
 /// The network during a run.
 pub(crate) struct Fabric {
     pub(crate) links: Vec<RunningLink>,
-    pub(crate) access: Access,
     /// Number of links between two routers, which come first.
     pub(crate) between_routers: usize,
     pub(crate) special_links: BTreeMap<usize, Special>,
@@ -46,15 +44,7 @@ pub(crate) struct Fabric {
 }
 
 /// One direction of a link.
-pub(crate) enum RunningLink {
-    /// Of many flows, nearly all are such.
-    Access(AccessLink),
-    /// All between routers are such.
-    Any(Box<AnyLink>),
-}
-
-/// A link of any kind.
-pub(crate) struct AnyLink {
+pub(crate) struct RunningLink {
     pub(crate) element: Element,
     pub(crate) to: Node,
 }
@@ -78,32 +68,6 @@ impl Special {
 }
 
 impl RunningLink {
-    /// The link, if it is none of the access links with a rate and a delay only.
-    pub(crate) fn any(&self) -> Option<&AnyLink> {
-        match self {
-            Self::Access(_) => None,
-            Self::Any(link) => Some(link),
-        }
-    }
-
-    /// The same to be changed.
-    pub(crate) fn any_mut(&mut self) -> Option<&mut AnyLink> {
-        match self {
-            Self::Access(_) => None,
-            Self::Any(link) => Some(link),
-        }
-    }
-
-    /// When it has its next event; [`Instant::MAX`] for never.
-    fn poll_timeout(&self) -> Instant {
-        match self {
-            Self::Access(link) => link.next(),
-            Self::Any(link) => link.element.poll_timeout().unwrap_or(Instant::MAX),
-        }
-    }
-}
-
-impl AnyLink {
     /// The element, if nothing but the element handles what enters and leaves.
     #[inline(always)]
     fn plain(&mut self) -> Option<&mut RateDelay<PacketHandle>> {
@@ -133,33 +97,13 @@ impl Fabric {
         self.packets.keep(slot, path, next_free);
         let handle = PacketHandle::new(slot, to, path, len, ecn);
         let index = from.uplink as usize;
-        let Some(RunningLink::Access(link)) = self.links.get_mut(index) else {
-            return self.send_any(now, (from.host, index), handle, watches);
-        };
-        let deliver = link.accept(now, len, &mut self.access);
-        if link.next() == Instant::MAX {
-            self.first_departure = deliver;
-        }
-        link.hold(deliver, handle);
-        watches.then(|| link.empties_at(now))
-    }
-
-    /// The general case of [`Self::send`].
-    #[inline(never)]
-    fn send_any(
-        &mut self,
-        now: Instant,
-        (host, uplink): (usize, usize),
-        handle: PacketHandle,
-        watches: bool,
-    ) -> Option<Instant> {
-        if let Some(RunningLink::Any(link)) = self.links.get_mut(uplink)
+        if let Some(link) = self.links.get_mut(index)
             && let Some(plain) = link.plain()
         {
-            let times = match plain.accept(now, handle.len()) {
+            let times = match plain.accept(now, len) {
                 Ok(times) => times,
                 Err(reason) => {
-                    self.discard(now, self.first_link + uplink, handle, reason);
+                    self.discard(now, self.first_link + index, handle, reason);
                     return None;
                 }
             };
@@ -169,6 +113,17 @@ impl Fabric {
             plain.hold(times, handle);
             return watches.then(|| plain.empties_at(now));
         }
+        self.send_any(now, (from.host, index), handle, watches)
+    }
+
+    /// The general case of [`Self::send`].
+    fn send_any(
+        &mut self,
+        now: Instant,
+        (host, uplink): (usize, usize),
+        handle: PacketHandle,
+        watches: bool,
+    ) -> Option<Instant> {
         self.packets.slot(handle.slot()).meta.uid = (self.cost.packets - 1) as u32;
         if let Some(observer) = &mut self.observer
             && let Some(packet) = self.packets.get(handle.slot())
@@ -178,12 +133,12 @@ impl Fabric {
         let is_taken = self.enter(now, uplink, handle);
         self.rearm(uplink, self.poll_timeout(uplink));
         let link = self.links.get(uplink).filter(|_| is_taken && watches);
-        link.and_then(RunningLink::any).map(|link| link.element.empties_at(now))
+        link.map(|link| link.element.empties_at(now))
     }
 
     /// A packet enters a link at its near end. Returns whether the link accepted it.
     fn enter(&mut self, now: Instant, index: usize, handle: PacketHandle) -> bool {
-        let Some(RunningLink::Any(link)) = self.links.get_mut(index) else {
+        let Some(link) = self.links.get_mut(index) else {
             let component = self.first_link + self.links.len();
             self.discard(now, component, handle, DropReason::NoRoute);
             return false;
@@ -233,22 +188,6 @@ impl Fabric {
             let component = self.first_link + self.links.len();
             self.discard(now, component, handle, DropReason::NoRoute);
             return Hop::Stays;
-        };
-        let link = match link {
-            RunningLink::Any(link) => link,
-            RunningLink::Access(link) => {
-                let (at, to) = (link.accept(now, handle.len(), &mut self.access), link.to());
-                let is_idle = link.next() == Instant::MAX;
-                let is_next = at < self.horizon && at > now && at < self.events.earliest().0;
-                if is_idle && is_next {
-                    return Hop::Crosses { index, at, to };
-                }
-                link.hold(at, handle);
-                if is_idle {
-                    self.rearm_before(index, at, upstream);
-                }
-                return Hop::Stays;
-            }
         };
         let to = link.to;
         let Some(plain) = link.plain() else {
@@ -312,17 +251,7 @@ impl Fabric {
         now: Instant,
         index: usize,
     ) -> (Option<(Node, PacketHandle)>, Instant) {
-        let link = match &mut self.links[index] {
-            RunningLink::Any(link) => link,
-            RunningLink::Access(link) => {
-                let Some(handle) = link.depart(now) else {
-                    return (None, link.next());
-                };
-                let (to, due) = (link.to(), link.next());
-                self.log_departure(now, index, handle.len());
-                return (Some((to, handle)), due);
-            }
-        };
+        let link = &mut self.links[index];
         let to = link.to;
         let Some(plain) = link.plain() else { return self.depart_any(now, index) };
         let Some(handle) = plain.depart(now) else { return (None, plain.next()) };
@@ -338,7 +267,7 @@ impl Fabric {
         now: Instant,
         index: usize,
     ) -> (Option<(Node, PacketHandle)>, Instant) {
-        let RunningLink::Any(link) = &mut self.links[index] else { return (None, Instant::MAX) };
+        let link = &mut self.links[index];
         let to = link.to;
         let handle = link.element.poll_departure(now, &mut self.drops);
         let due = link.element.poll_timeout().unwrap_or(Instant::MAX);
@@ -358,31 +287,26 @@ impl Fabric {
     /// A packet reached the far end of a link.
     #[inline(always)]
     pub(crate) fn record_crossing(&mut self, now: Instant, index: usize, handle: PacketHandle) {
-        self.log_departure(now, index, handle.len());
+        self.cost.hops += 1;
+        self.hash.log_departure(now, index, handle.len());
         if index < self.between_routers {
             self.crossings.count(index, handle.path(), handle.len());
         }
     }
 
-    #[inline(always)]
-    fn log_departure(&mut self, now: Instant, index: usize, len: u32) {
-        self.cost.hops += 1;
-        self.hash.log_departure(now, index, len);
-    }
-
     /// A host's flow is over: frees memory of its access link, in both directions.
     pub(crate) fn shrink(&mut self, uplink: usize) {
         for link in self.links.iter_mut().skip(uplink).take(2) {
-            match link {
-                RunningLink::Access(link) => link.shrink(),
-                RunningLink::Any(link) => link.plain().into_iter().for_each(RateDelay::shrink),
+            if let Element::Plain(plain) = &mut link.element {
+                plain.shrink();
             }
         }
     }
 
     /// When a link has its next event; [`Instant::MAX`] for never, or if there is no such link.
     pub(crate) fn poll_timeout(&self, index: usize) -> Instant {
-        self.links.get(index).map_or(Instant::MAX, RunningLink::poll_timeout)
+        let link = self.links.get(index);
+        link.and_then(|link| link.element.poll_timeout()).unwrap_or(Instant::MAX)
     }
 
     /// Sets the next event of a link to `due`.

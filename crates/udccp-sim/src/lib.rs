@@ -17,7 +17,6 @@
 
 #![forbid(unsafe_code)]
 
-mod access;
 mod address;
 mod application;
 mod capture;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use udccp_base::{Duration, Instant, Seed};
 use udccp_link::Link;
 
-use crate::access::Access;
 use crate::application::Application;
 use crate::chain::{Chain, FlowOf};
 use crate::config::{PairConfig, RunConfig};
@@ -13,7 +12,7 @@ use crate::ends::Ends;
 use crate::engine::{Engine, Parts};
 use crate::error::SimError;
 use crate::events::EventQueue;
-use crate::fabric::{AnyLink, Fabric, RunningLink, Special};
+use crate::fabric::{Fabric, RunningLink, Special};
 use crate::hash::EventHash;
 use crate::host::{Destination, Host, Lifetime};
 use crate::names::Names;
@@ -129,16 +128,14 @@ fn fabric(
     let special = |(i, spec)| Special::of(spec, quick_start).map(|special| (i, special));
     let special_links: BTreeMap<usize, Special> =
         network.links.iter().enumerate().filter_map(special).collect();
-    let mut access = Access::default();
-    let mut running = |(i, spec): (usize, &LinkSpec)| {
-        let else_too = observer.is_some() || special_links.contains_key(&i);
-        let simple = if else_too { None } else { access.link(spec) };
-        simple.map(RunningLink::Access).unwrap_or_else(|| {
-            let element = spec.build(seed, &names.link(i), else_too);
-            RunningLink::Any(Box::new(AnyLink { element, to: spec.to }))
-        })
+    let running = |(i, spec): (usize, &LinkSpec)| RunningLink {
+        element: spec.build(
+            seed,
+            &names.link(i),
+            observer.is_some() || special_links.contains_key(&i),
+        ),
+        to: spec.to,
     };
-    let links = network.links.iter().enumerate().map(&mut running).collect();
     let path = |path: usize| match path % 2 {
         0 => PathRecorder::with_times(),
         _ => PathRecorder::default(),
@@ -146,8 +143,7 @@ fn fabric(
     let between_routers = 2 * (network.routers - 1);
     let paths = 2 * flows.len();
     Fabric {
-        links,
-        access,
+        links: network.links.iter().enumerate().map(running).collect(),
         between_routers,
         routes: network.routes(),
         packets: PacketStore::default(),
@@ -233,10 +229,9 @@ fn hops(
     end: Instant,
     window: Duration,
 ) -> impl Iterator<Item = HopResult> {
-    let one = move |(i, (recorder, link)): (usize, (LinkRecorder, &AnyLink))| {
+    let one = move |(i, (recorder, link)): (usize, (LinkRecorder, &RunningLink))| {
         recorder.finish(names.link(i), end, &link.element, window)
     };
-    let running = running.iter().filter_map(RunningLink::any);
     let mut all = link_recorders.into_iter().zip(running).enumerate().map(one);
     core::iter::from_fn(move || Some(HopResult { forward: all.next()?, reverse: all.next()? }))
 }
@@ -256,10 +251,9 @@ fn flows_conserve(flows: &[Box<FlowResult>], at: Instant) -> Result<(), SimError
     Ok(())
 }
 
-/// The same for every link that counts.
+/// The same for every link.
 fn links_conserve(links: &[RunningLink], names: &Names, at: Instant) -> Result<(), SimError> {
     for (i, link) in links.iter().enumerate() {
-        let Some(link) = link.any() else { continue };
         let stats = link.element.counters(at);
         let inside = link.element.packets_inside() as u64;
         let known = stats.departed.packets + stats.dropped_total().packets + inside;

@@ -3,7 +3,6 @@
 use udccp_base::Instant;
 
 use super::Engine;
-use crate::fabric::RunningLink;
 use crate::host::Host;
 use crate::record::{self, Interval, Mark};
 use crate::result::SenderSample;
@@ -22,8 +21,7 @@ impl Engine {
                     let Self { hosts, senders, events, .. } = self;
                     let of = |sender: &Option<u32>| sender.map(|at| congestion_events(hosts, at));
                     *events = senders.iter().map(of).collect();
-                    let links = self.fabric.links.iter().filter_map(RunningLink::any);
-                    for (link, recorder) in links.zip(&mut self.link_recorders) {
+                    for (link, recorder) in self.fabric.links.iter().zip(&mut self.link_recorders) {
                         recorder.window_begins(at, &link.element);
                     }
                 }
@@ -39,8 +37,7 @@ impl Engine {
                         let now = sender.map(|host| congestion_events(hosts, host));
                         *events = events.zip(now).map(|(before, now)| now.saturating_sub(before));
                     }
-                    let links = self.fabric.links.iter().filter_map(RunningLink::any);
-                    for (link, recorder) in links.zip(&mut self.link_recorders) {
+                    for (link, recorder) in self.fabric.links.iter().zip(&mut self.link_recorders) {
                         recorder.window_ends(at, &link.element);
                     }
                 }
@@ -57,8 +54,7 @@ impl Engine {
             self.series[flow].push(&self.fabric.paths[2 * flow], sender);
         }
         self.intervals.push(interval);
-        let links = self.fabric.links.iter_mut().filter_map(RunningLink::any_mut);
-        for (link, recorder) in links.zip(&mut self.link_recorders) {
+        for (link, recorder) in self.fabric.links.iter_mut().zip(&mut self.link_recorders) {
             recorder.sample(at, interval.end, &mut link.element);
         }
     }
