@@ -9,6 +9,8 @@ use crate::send::retransmissions::Retransmissions;
 
 /// Number of ranges SACKed above a hole that make it lost (RFC 6675 section 2).
 const DUP_THRESH: usize = 3;
+/// SACK blocks that fit into the options beside timestamps.
+const REMEMBERED: usize = 3;
 
 /// Counters and ranges above `una`, which the scoreboard has. It makes them when something is
 /// missing, and drops them when nothing is any more.
@@ -34,6 +36,9 @@ pub(in crate::send) struct Losses {
     highest_before: u64,
     /// Retransmissions that may be lost again, if that is detected.
     retransmissions: Retransmissions,
+    /// Blocks of the last acknowledgement: receivers repeat them, and to look for each among many
+    /// ranges takes long.
+    last_blocks: [Range; REMEMBERED],
 }
 
 impl Losses {
@@ -49,6 +54,7 @@ impl Losses {
             reordered: 0,
             highest_before: 0,
             retransmissions: Retransmissions::default(),
+            last_blocks: [Range::new(0, 0); REMEMBERED],
         }
     }
 
@@ -78,7 +84,11 @@ impl Losses {
         rules: Rules,
     ) -> u64 {
         let mut newly = 0;
-        for block in blocks {
+        for (i, &block) in blocks.iter().enumerate() {
+            if self.last_blocks.contains(&block) && block.start >= una {
+                continue;
+            }
+            self.last_blocks[i % REMEMBERED] = block;
             // Blocks below `una` report duplicates (RFC 2883) or are outdated.
             let block = block.clamp(una, nxt);
             if block.start < block.end {
