@@ -390,7 +390,7 @@ fn decimal(converted: f64) -> f64 {
     format!("{converted:.13e}").parse().unwrap_or(converted)
 }
 
-/// A CSV file with a header line and rows of unquoted fields.
+/// A CSV file with a header line. Fields may be in quotes, but not contain commas.
 struct Csv {
     name: String,
     headers: Vec<String>,

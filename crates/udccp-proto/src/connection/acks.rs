@@ -144,8 +144,7 @@ impl Connection {
     fn tell_sender_half(&mut self, ctx: &mut Ctx<'_>, info: &AckInfo<'_>) {
         let outcome = self.cc.on_ack(&self.config, ctx.now, info);
         let c = &mut self.counters;
-        c.data_packets_acked += u64::from(outcome.newly_acked);
-        c.data_packets_acked += u64::from(outcome.late);
+        c.data_packets_acked += u64::from(outcome.newly_acked) + u64::from(outcome.late);
         count!(*c, data_packets_lost += outcome.newly_lost);
         if outcome.probes_reported | outcome.probes_hidden != 0 {
             c.rare().ecn_probes_reported += u64::from(outcome.probes_reported);

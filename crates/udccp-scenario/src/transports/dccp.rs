@@ -38,9 +38,16 @@ enum Role {
     /// Accepts the first connection.
     Passive(ListenerId),
     /// Invites its client when the flow starts.
-    Inviting(Box<(Instant, InviteOptions)>),
+    Inviting(Box<Invitation>),
     /// Failed to start; the flow does not exist.
     Refused,
+}
+
+/// An invitation that is sent when it is due.
+#[derive(Debug)]
+struct Invitation {
+    due: Instant,
+    options: InviteOptions,
 }
 
 /// One host's endpoint with its one connection.
@@ -107,7 +114,8 @@ pub(super) fn build(
             config,
         };
         trial().invite(Instant::ZERO, options.clone()).map_err(|e| e.to_string())?;
-        let role = Role::Inviting(Box::new((Instant::ZERO + flow.start, options)));
+        let role =
+            Role::Inviting(Box::new(Invitation { due: Instant::ZERO + flow.start, options }));
         let receiver = DccpEnd::new(endpoint, role, flow);
         return Ok(place.ends(Box::new(sender), Box::new(receiver)));
     }
@@ -215,10 +223,10 @@ impl DccpEnd {
     /// Invites the client when it is due.
     fn invite(&mut self, now: Instant) {
         if let Role::Inviting(invitation) = &self.role
-            && invitation.0 <= now
+            && invitation.due <= now
         {
             // The same call succeeded when the flow was built.
-            self.role = match self.endpoint.invite(now, invitation.1.clone()) {
+            self.role = match self.endpoint.invite(now, invitation.options.clone()) {
                 Ok(listener) => Role::Passive(listener),
                 Err(_) => Role::Refused,
             };
@@ -319,7 +327,7 @@ impl DccpEnd {
         }
         let due = match (&self.role, self.endpoint.poll_timeout()) {
             (Role::Inviting(invitation), due) => {
-                Some(due.map_or(invitation.0, |due| due.min(invitation.0)))
+                Some(due.map_or(invitation.due, |due| due.min(invitation.due)))
             }
             (_, due) => due,
         };

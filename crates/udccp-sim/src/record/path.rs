@@ -29,6 +29,18 @@ enum Window {
     Over(Box<Counted>),
 }
 
+impl Window {
+    /// Whether delays and jitter are measured now, and not only followed; `None` if neither.
+    #[inline(always)]
+    const fn measures(&self) -> Option<bool> {
+        match self {
+            Self::Ahead => Some(false),
+            Self::Open(_) => Some(true),
+            Self::Over(_) => None,
+        }
+    }
+}
+
 /// Delay and jitter in the measured window.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
@@ -101,11 +113,8 @@ impl PathRecorder {
     #[inline(always)]
     fn delivered_data(&mut self, sent: Instant, now: Instant) {
         self.now.delivered_data += 1;
-        let Some(times) = &mut self.times else { return };
-        let measures = match self.window {
-            Window::Ahead => false,
-            Window::Open(_) => true,
-            Window::Over(_) => return,
+        let (Some(times), Some(measures)) = (&mut self.times, self.window.measures()) else {
+            return;
         };
         times.jitter.record(sent, now, measures);
         if measures {
@@ -115,11 +124,8 @@ impl PathRecorder {
 
     /// The data packet just delivered has this number, for backends that number packets.
     pub fn numbered(&mut self, number: u64, transit: Duration) {
-        let is_open = matches!(self.window, Window::Open(_));
-        if let Some(times) = &mut self.times
-            && (is_open || matches!(self.window, Window::Ahead))
-        {
-            times.jitter.number(number, transit, is_open);
+        if let (Some(times), Some(measures)) = (&mut self.times, self.window.measures()) {
+            times.jitter.number(number, transit, measures);
         }
     }
 
